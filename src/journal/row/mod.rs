@@ -1,0 +1,237 @@
+//! The stored form of a record: its own types with a version, so that the domain types can change.
+
+mod state;
+
+use crate::clock::Timestamp;
+use crate::error::JournalError;
+use crate::money::{Currency, Money};
+use crate::operation::{Fingerprint, GatewayRef, OperationKey, OperationKind, Reference};
+use crate::record::{Absences, HistoryLine, Lease, PaymentTarget, Record, Source};
+use serde::{Deserialize, Serialize};
+use state::StoredState;
+
+/// The version of the form that this crate writes. It reads this one and all before it.
+const FORM: u32 = 1;
+
+/// A record as text: JSON, with nothing secret in it but the link to a hosted page while that can still be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The document.
+    pub json: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    form: u32,
+    key: String,
+    namespace: String,
+    kind: String,
+    reference: String,
+    attempt: u32,
+    gateway: String,
+    wire_identity: String,
+    fingerprint: String,
+    amount: Option<StoredMoney>,
+    target_ref: Option<String>,
+    target_identity: Option<String>,
+    state: StoredState,
+    gateway_ref: Option<String>,
+    sends: u32,
+    maybe_executed: bool,
+    first_sent_at: i64,
+    last_sent_at: i64,
+    payable_until: Option<i64>,
+    absences: u32,
+    last_absence_at: Option<i64>,
+    looks: u32,
+    due_at: Option<i64>,
+    lease_owner: Option<String>,
+    lease_until: Option<i64>,
+    created_at: i64,
+    updated_at: i64,
+    version: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StoredMoney {
+    minor: i64,
+    currency: String,
+}
+
+impl StoredMoney {
+    fn new(money: Money) -> Self {
+        Self {
+            minor: money.minor(),
+            currency: money.currency().code().to_owned(),
+        }
+    }
+
+    fn read(&self) -> Result<Money, JournalError> {
+        let currency = Currency::parse(&self.currency).map_err(|_| unreadable("currency"))?;
+        Ok(Money::from_minor(self.minor, currency))
+    }
+}
+
+fn unreadable(field: &'static str) -> JournalError {
+    JournalError::permanent(format!("a stored operation has an unreadable {field}"))
+}
+
+impl Row {
+    /// A row read from storage.
+    pub fn new(json: impl Into<String>) -> Self {
+        Self { json: json.into() }
+    }
+
+    /// The row to store for `record`.
+    ///
+    /// # Errors
+    /// [`JournalError`] when the record cannot be written as JSON, which no record of this crate should cause.
+    pub fn write(record: &Record) -> Result<Self, JournalError> {
+        let stored = Stored {
+            form: FORM,
+            key: record.key.to_string(),
+            namespace: record.namespace.clone(),
+            kind: record.kind.as_str().to_owned(),
+            reference: record.reference.as_str().to_owned(),
+            attempt: record.attempt,
+            gateway: record.gateway.clone(),
+            wire_identity: record.wire_identity.clone(),
+            fingerprint: record.fingerprint.to_string(),
+            amount: record.amount.map(StoredMoney::new),
+            target_ref: record
+                .target
+                .as_ref()
+                .and_then(|target| text(target.gateway_ref.as_ref())),
+            target_identity: record.target.as_ref().and_then(|target| target.wire_identity.clone()),
+            state: StoredState::new(&record.state),
+            gateway_ref: text(record.gateway_ref.as_ref()),
+            sends: record.sends,
+            maybe_executed: record.maybe_executed,
+            first_sent_at: record.first_sent_at.unix_millis(),
+            last_sent_at: record.last_sent_at.unix_millis(),
+            payable_until: record.payable_until.map(Timestamp::unix_millis),
+            absences: record.absences.count,
+            last_absence_at: record.absences.last.map(Timestamp::unix_millis),
+            looks: record.looks,
+            due_at: record.due_at.map(Timestamp::unix_millis),
+            lease_owner: record.lease.as_ref().map(|lease| lease.owner.clone()),
+            lease_until: record.lease.as_ref().map(|lease| lease.until.unix_millis()),
+            created_at: record.created_at.unix_millis(),
+            updated_at: record.updated_at.unix_millis(),
+            version: record.version,
+        };
+        let json = serde_json::to_string(&stored)
+            .map_err(|error| JournalError::permanent("an operation could not be written").with_source(error))?;
+        Ok(Self { json })
+    }
+
+    /// The record that was stored.
+    ///
+    /// # Errors
+    /// A permanent [`JournalError`] for a form newer than this crate's, or a damaged row.
+    pub fn read(&self) -> Result<Record, JournalError> {
+        let stored: Stored = serde_json::from_str(&self.json)
+            .map_err(|error| JournalError::permanent("a stored operation is damaged").with_source(error))?;
+        if stored.form > FORM {
+            return Err(JournalError::permanent(
+                "a stored operation was written by a newer version of this crate",
+            ));
+        }
+        let target = PaymentTarget {
+            gateway_ref: stored.target_ref.map(GatewayRef::new),
+            wire_identity: stored.target_identity,
+        };
+        let has_target = target.gateway_ref.is_some() || target.wire_identity.is_some();
+        let lease = stored
+            .lease_owner
+            .zip(stored.lease_until)
+            .map(|(owner, until)| Lease::new(owner, Timestamp::from_unix_millis(until)));
+        Ok(Record {
+            key: OperationKey::parse(&stored.key).ok_or_else(|| unreadable("key"))?,
+            namespace: stored.namespace,
+            kind: OperationKind::parse(&stored.kind).ok_or_else(|| unreadable("kind"))?,
+            reference: Reference::new(stored.reference).map_err(|_| unreadable("reference"))?,
+            attempt: stored.attempt,
+            gateway: stored.gateway,
+            wire_identity: stored.wire_identity,
+            fingerprint: Fingerprint::parse(&stored.fingerprint).ok_or_else(|| unreadable("fingerprint"))?,
+            amount: stored.amount.map(|money| money.read()).transpose()?,
+            target: has_target.then_some(target),
+            state: stored.state.read()?,
+            gateway_ref: stored.gateway_ref.map(GatewayRef::new),
+            sends: stored.sends,
+            maybe_executed: stored.maybe_executed,
+            first_sent_at: Timestamp::from_unix_millis(stored.first_sent_at),
+            last_sent_at: Timestamp::from_unix_millis(stored.last_sent_at),
+            payable_until: stored.payable_until.map(Timestamp::from_unix_millis),
+            absences: Absences {
+                count: stored.absences,
+                last: stored.last_absence_at.map(Timestamp::from_unix_millis),
+            },
+            looks: stored.looks,
+            due_at: stored.due_at.map(Timestamp::from_unix_millis),
+            lease,
+            created_at: Timestamp::from_unix_millis(stored.created_at),
+            updated_at: Timestamp::from_unix_millis(stored.updated_at),
+            version: stored.version,
+        })
+    }
+
+    /// The text to store for a line of history.
+    ///
+    /// # Errors
+    /// As [`Row::write`].
+    pub fn write_line(line: &HistoryLine) -> Result<String, JournalError> {
+        let stored = StoredLine {
+            at: line.at.unix_millis(),
+            source: line.source.as_str().to_owned(),
+            sends: line.sends,
+            from: line.from.clone(),
+            to: line.to.clone(),
+            http_status: line.http_status,
+            code: line.code.clone(),
+            request_id: line.request_id.clone(),
+            replayed: line.replayed,
+            note: line.note.clone(),
+        };
+        serde_json::to_string(&stored)
+            .map_err(|error| JournalError::permanent("a history line could not be written").with_source(error))
+    }
+
+    /// The line of history that was stored.
+    ///
+    /// # Errors
+    /// A permanent [`JournalError`] for a damaged line.
+    pub fn read_line(json: &str) -> Result<HistoryLine, JournalError> {
+        let stored: StoredLine = serde_json::from_str(json)
+            .map_err(|error| JournalError::permanent("a stored history line is damaged").with_source(error))?;
+        let source = Source::parse(&stored.source).ok_or_else(|| unreadable("source"))?;
+        let mut line = HistoryLine::new(Timestamp::from_unix_millis(stored.at), source, stored.from, stored.to);
+        line.sends = stored.sends;
+        line.http_status = stored.http_status;
+        line.code = stored.code;
+        line.request_id = stored.request_id;
+        line.replayed = stored.replayed;
+        line.note = stored.note;
+        Ok(line)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredLine {
+    at: i64,
+    source: String,
+    sends: u32,
+    from: String,
+    to: String,
+    http_status: Option<u16>,
+    code: Option<String>,
+    request_id: Option<String>,
+    replayed: bool,
+    note: String,
+}
+
+fn text(id: Option<&GatewayRef>) -> Option<String> {
+    id.map(|id| id.as_str().to_owned())
+}

