@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_the_currency_s_decimals_and_a_point_only() {
+    fn c45_c49_writes_the_currency_s_decimals_and_a_point_only() {
         for (text, code, expected) in [
             ("1234.5", "THB", "1234.50"),
             ("1234567", "THB", "1234567.00"),

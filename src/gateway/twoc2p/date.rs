@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_expiry_is_written_in_the_merchant_s_time() {
-        let at = |millis| Timestamp::from_unix_millis(1_767_227_400_000 + millis);
+        let at = |millis: i64| Timestamp::from_unix_millis(1_767_227_400_000 + millis);
         let write = |instant, minutes| expiry_to_wire(instant, UtcOffset::from_minutes(minutes).unwrap());
         assert_eq!(write(at(0), 420).unwrap(), "2026-01-01 07:30:00");
         assert_eq!(write(at(999), 420).unwrap(), "2026-01-01 07:30:00");
