@@ -96,6 +96,7 @@ impl From<Invalid> for Refusal {
 }
 
 /// The answer to an inquiry that worked.
+#[allow(clippy::large_enum_variant, reason = "made once an inquiry, and matched at once")]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Inquiry {

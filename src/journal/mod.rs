@@ -78,6 +78,7 @@ pub enum Reservation {
 
 /// What [`Journal::replace`] did.
 #[allow(clippy::exhaustive_enums, reason = "the engine decides for each")]
+#[allow(clippy::large_enum_variant, reason = "made once a write, and matched at once")]
 #[derive(Clone, Debug)]
 pub enum Replaced {
     /// Stored.
