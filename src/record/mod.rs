@@ -459,6 +459,15 @@ impl Record {
         self.version
     }
 
+    /// This record in the place of `released`, of which nothing was ever executed: it keeps that one's key.
+    #[must_use]
+    pub fn in_place_of(mut self, released: &Self) -> Self {
+        self.key = released.key;
+        self.created_at = released.created_at;
+        self.version = released.version + 1;
+        self
+    }
+
     /// The same record under `lease` and with the next version: for journals that hand out due operations.
     #[must_use]
     pub fn leased(mut self, lease: Lease) -> Self {
