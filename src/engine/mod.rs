@@ -81,6 +81,8 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     inquiry_budget: Option<InquiryBudget>,
     jitter_seed: Option<u64>,
+    #[cfg(feature = "testing")]
+    another_derivation: bool,
 }
 
 impl Builder {
@@ -134,6 +136,14 @@ impl Builder {
         self
     }
 
+    /// Derives keys as another version of this crate might: to test that operations open over an upgrade keep theirs.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn another_derivation(mut self) -> Self {
+        self.another_derivation = true;
+        self
+    }
+
     /// Builds it.
     ///
     /// # Errors
@@ -152,11 +162,18 @@ impl Builder {
         if self.policy.attempts == 0 {
             return Err(Invalid::new("policy", "attempts must be at least 1"));
         }
+        let namespace = Namespace::new(name)?;
+        #[cfg(feature = "testing")]
+        let namespace = if self.another_derivation {
+            namespace.of_another_derivation()
+        } else {
+            namespace
+        };
         let mut owner = [0; 16];
         aws_lc_rs::rand::fill(&mut owner).map_err(|_| Invalid::new("clock", "the system gives no random bytes"))?;
         Ok(Payments {
             inner: Arc::new(Inner {
-                namespace: Namespace::new(name)?,
+                namespace,
                 gateways: self.gateways,
                 journal,
                 policy: self.policy,
