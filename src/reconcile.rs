@@ -64,7 +64,9 @@ impl Reconciler {
         let now = inner.clock().now();
         let lease = Lease::new(inner.owner(), now.after(LEASE));
         let namespace = inner.namespace().as_str();
-        let claimed = inner.journal().claim_due(namespace, now, &lease, self.batch).await?;
+        // No more than may be asked about: what is claimed and not asked would lie idle until its lease ends.
+        let batch = self.batch.min(inner.inquiries_left());
+        let claimed = inner.journal().claim_due(namespace, now, &lease, batch).await?;
         let mut round = Round::default();
         for record in claimed {
             round.looked_at += 1;

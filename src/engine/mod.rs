@@ -273,6 +273,10 @@ impl Inner {
         &self.clock
     }
 
+    pub(crate) fn inquiries_left(&self) -> usize {
+        self.inquiry_budget.available(self.clock.now())
+    }
+
     pub(crate) fn owner(&self) -> &str {
         &self.owner
     }
