@@ -53,19 +53,18 @@ impl Journal for MemoryJournal {
     async fn reserve(&self, record: &Record, line: &HistoryLine) -> Result<Reservation, JournalError> {
         let mut tables = self.tables();
         let mut record = record.clone();
-        if let Some(existing) = tables.records.get(&record.key) {
-            if !matches!(existing.state, State::Released) {
-                return Ok(Reservation::Existing(existing.clone()));
-            }
-            record.version = existing.version + 1;
-            record.created_at = existing.created_at;
-        }
         let family = family(&record);
-        let attempts = tables.attempts.get(&family).map(Vec::as_slice).unwrap_or_default();
-        for key in attempts.iter().filter(|key| **key != record.key) {
-            if let Some(other) = tables.records.get(key).filter(|other| other.blocks_other_attempts()) {
-                return Ok(Reservation::Blocked(other.clone()));
+        let keys = tables.attempts.get(&family).map(Vec::as_slice).unwrap_or_default();
+        let attempts: Vec<_> = keys.iter().filter_map(|key| tables.records.get(key)).collect();
+        if let Some(existing) = attempts.iter().find(|other| other.attempt == record.attempt) {
+            if !matches!(existing.state, State::Released) {
+                return Ok(Reservation::Existing((*existing).clone()));
             }
+            record = record.in_place_of(existing);
+        }
+        let mut others = attempts.iter().filter(|other| other.key != record.key);
+        if let Some(other) = others.find(|other| other.blocks_other_attempts()) {
+            return Ok(Reservation::Blocked((*other).clone()));
         }
         let identity = identity(&record);
         if let Some(other) = tables.identities.get(&identity).filter(|key| **key != record.key) {

@@ -25,10 +25,22 @@ impl Namespace {
                 "must be 1 to 200 bytes without control characters",
             ));
         }
+        Ok(Self::under(ROOT, name))
+    }
+
+    fn under(root: Uuid, name: String) -> Self {
         let mut input = Vec::with_capacity(name.len() + 6);
         netstring(&mut input, &name);
-        let id = Uuid::new_v5(&ROOT, &input);
-        Ok(Self { name, id })
+        let id = Uuid::new_v5(&root, &input);
+        Self { name, id }
+    }
+
+    /// The same namespace as a version of this crate with another derivation would have it: to test that operations
+    /// that are open over an upgrade keep their stored keys.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn of_another_derivation(self) -> Self {
+        Self::under(Uuid::from_u128(1), self.name)
     }
 
     /// The name as given.

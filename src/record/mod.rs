@@ -46,6 +46,10 @@ pub struct Record {
 
 /// Where an operation stands.
 #[allow(clippy::exhaustive_enums, reason = "every step of the engine decides for each state")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "an open record is the exception; most hold an outcome"
+)]
 #[derive(Clone, Debug)]
 pub enum State {
     /// A request is on its way, or its process died while it was. Whose, says the lease.
@@ -196,7 +200,7 @@ impl Instruction {
 }
 
 /// The identity and content of an operation about to be reserved.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Intent<'a> {
     pub(crate) key: OperationKey,
     pub(crate) namespace: &'a str,
@@ -261,11 +265,13 @@ impl Record {
         }
     }
 
-    /// The same record, to be looked at again at `due_at`, without a lease.
-    pub(crate) fn look_again_at(mut self, due_at: Option<Timestamp>) -> Self {
-        self.due_at = if self.is_open() { due_at } else { None };
+    /// The same record, to be looked at again at `due` while it is open, and no longer under a lease.
+    pub(crate) fn look_again_at(mut self, now: Timestamp, due: Timestamp) -> Self {
+        self.due_at = self.is_open().then_some(due);
+        self.lease = None;
         if let State::Known(Outcome::Unknown(unknown)) = &mut self.state {
-            unknown.next_look_at = due_at;
+            unknown.next_look_at = Some(due);
+            unknown.retry_after = due.since(now);
         }
         self
     }
@@ -451,6 +457,15 @@ impl Record {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// This record in the place of `released`, of which nothing was ever executed: it keeps that one's key.
+    #[must_use]
+    pub fn in_place_of(mut self, released: &Self) -> Self {
+        self.key = released.key;
+        self.created_at = released.created_at;
+        self.version = released.version + 1;
+        self
     }
 
     /// The same record under `lease` and with the next version: for journals that hand out due operations.
