@@ -1,7 +1,7 @@
 //! One call of `execute`, straight down: check, reserve, send, record.
 
 use super::Inner;
-use super::flights::{Boarding, Landed};
+use super::flights::Boarding;
 use crate::clock::{Timestamp, within};
 use crate::error::{Error, JournalError};
 use crate::failure::{Failure, FailureKind};
@@ -13,7 +13,6 @@ use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Sou
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tracing::{debug, warn};
 
 /// How often a call that meets an operation of another process looks whether it is over.
@@ -50,19 +49,18 @@ struct Call {
 pub(super) async fn execute(inner: &Arc<Inner>, operation: &Operation) -> Result<Outcome, Error> {
     let plan = plan(inner, operation).await?;
     let key = plan.key;
-    let landed = match inner.flights.board(key, plan.fingerprint)? {
-        Boarding::Join(landed) => landed,
+    let flight = match inner.flights.board(key, plan.fingerprint)? {
+        Boarding::Join(flight) => flight,
         Boarding::Lead(lead) => {
-            let landed = lead.subscribe();
+            let flight = lead.flight();
             let mut call = Call::new(Arc::clone(inner), plan);
             // Its own task: a caller who goes away must not leave a payment half recorded.
             // Boxed before it is spawned: the task would move the whole state machine several times.
             tokio::spawn(Box::pin(async move { lead.land(call.run().await) }));
-            landed
+            flight
         }
     };
-    let patience = inner.policy.deadline;
-    match within(patience, landing(landed)).await.flatten() {
+    match within(inner.policy.deadline, flight.landed()).await.flatten() {
         Some(result) => result,
         None => Ok(in_flight(inner, key)),
     }
@@ -130,10 +128,6 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
             Ok(Some((record.gateway.to_string(), target)))
         }
     }
-}
-
-async fn landing(mut landed: watch::Receiver<Landed>) -> Landed {
-    landed.wait_for(Option::is_some).await.ok()?.clone()
 }
 
 fn in_flight(inner: &Inner, key: OperationKey) -> Outcome {
