@@ -74,8 +74,7 @@ async fn measure(base_url: &str, concurrency: usize) -> (Duration, Duration) {
         .await;
         let first = started.elapsed();
         let started = ProcessTime::now();
-        let payments = payments.clone();
-        crowd(concurrency, round, move |id| through_payments(payments.clone(), id)).await;
+        crowd(concurrency, round, |id| through_payments(payments.clone(), id)).await;
         let second = started.elapsed();
         // The first round opens connections and warms caches.
         if round > 0 {
@@ -86,10 +85,6 @@ async fn measure(base_url: &str, concurrency: usize) -> (Duration, Duration) {
     hand.sort_unstable();
     through.sort_unstable();
     (hand[ROUNDS / 2], through[ROUNDS / 2])
-}
-
-fn client_of(client: &reqwest::Client) -> reqwest::Client {
-    client.clone()
 }
 
 async fn crowd<F>(concurrency: usize, round: usize, call: impl Fn(String) -> F)

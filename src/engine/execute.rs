@@ -1,7 +1,7 @@
 //! One call of `execute`, straight down: check, reserve, send, record.
 
 use super::Inner;
-use super::flights::{Boarding, Landed};
+use super::flights::Boarding;
 use crate::clock::{Timestamp, within};
 use crate::error::{Error, JournalError};
 use crate::failure::{Failure, FailureKind};
@@ -13,7 +13,6 @@ use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Sou
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tracing::{debug, warn};
 
 /// How often a call that meets an operation of another process looks whether it is over.
@@ -29,9 +28,9 @@ const MEETINGS: u32 = 8;
 struct Plan {
     key: OperationKey,
     fingerprint: Fingerprint,
-    operation: Operation,
+    operation: Arc<Operation>,
     gateway: Arc<dyn Gateway>,
-    wire_identity: String,
+    wire_identity: Arc<str>,
     payable_for: Option<Duration>,
     target: Option<PaymentTarget>,
 }
@@ -41,7 +40,8 @@ struct Call {
     inner: Arc<Inner>,
     plan: Plan,
     deadline: Timestamp,
-    schedule: Schedule,
+    /// Made for the first wait: most calls need none, and randomness has a price.
+    schedule: Option<Schedule>,
     /// Sends of this call, in all its rounds.
     sends: u32,
 }
@@ -49,18 +49,18 @@ struct Call {
 pub(super) async fn execute(inner: &Arc<Inner>, operation: &Operation) -> Result<Outcome, Error> {
     let plan = plan(inner, operation).await?;
     let key = plan.key;
-    let landed = match inner.flights.board(key, plan.fingerprint)? {
-        Boarding::Join(landed) => landed,
+    let flight = match inner.flights.board(key, plan.fingerprint)? {
+        Boarding::Join(flight) => flight,
         Boarding::Lead(lead) => {
-            let landed = lead.subscribe();
+            let flight = lead.flight();
             let mut call = Call::new(Arc::clone(inner), plan);
             // Its own task: a caller who goes away must not leave a payment half recorded.
-            tokio::spawn(async move { lead.land(call.run().await) });
-            landed
+            // Boxed before it is spawned: the task would move the whole state machine several times.
+            tokio::spawn(Box::pin(async move { lead.land(call.run().await) }));
+            flight
         }
     };
-    let patience = inner.policy.deadline;
-    match within(patience, landing(landed)).await.flatten() {
+    match within(inner.policy.deadline, flight.landed()).await.flatten() {
         Some(result) => result,
         None => Ok(in_flight(inner, key)),
     }
@@ -92,9 +92,9 @@ async fn plan(inner: &Inner, operation: &Operation) -> Result<Plan, Error> {
     Ok(Plan {
         key,
         fingerprint: operation.fingerprint(),
-        operation: operation.clone(),
+        operation: Arc::new(operation.clone()),
         gateway: Arc::clone(gateway),
-        wire_identity: prepared.wire_identity,
+        wire_identity: prepared.wire_identity.into(),
         payable_for: prepared.payable_for,
         target: aimed.map(|(_, target)| target),
     })
@@ -123,15 +123,11 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
             }
             let target = PaymentTarget {
                 gateway_ref: record.gateway_ref.clone(),
-                wire_identity: Some(record.wire_identity.clone()),
+                wire_identity: Some(Arc::clone(&record.wire_identity)),
             };
-            Ok(Some((record.gateway, target)))
+            Ok(Some((record.gateway.to_string(), target)))
         }
     }
-}
-
-async fn landing(mut landed: watch::Receiver<Landed>) -> Landed {
-    landed.wait_for(Option::is_some).await.ok()?.clone()
 }
 
 fn in_flight(inner: &Inner, key: OperationKey) -> Outcome {
@@ -152,7 +148,7 @@ impl Call {
     fn new(inner: Arc<Inner>, plan: Plan) -> Self {
         Self {
             deadline: inner.clock.now().after(inner.policy.deadline),
-            schedule: Schedule::new(&inner.policy, inner.jitter_seed),
+            schedule: None,
             inner,
             plan,
             sends: 0,
@@ -164,7 +160,8 @@ impl Call {
         for _ in 0..MEETINGS {
             match step {
                 Step::Done(result) => return result,
-                Step::Meet(record) => step = self.meet(record).await?,
+                // The rare steps are boxed, so that the common one stays small.
+                Step::Meet(record) => step = Box::pin(self.meet(record)).await?,
             }
         }
         match step {
@@ -178,10 +175,10 @@ impl Call {
         let now = self.inner.clock.now();
         let intent = Intent {
             key: self.plan.key,
-            namespace: self.inner.namespace.as_str(),
+            namespace: self.inner.namespace.shared(),
             operation: &self.plan.operation,
-            gateway: self.plan.gateway.name(),
-            wire_identity: self.plan.wire_identity.clone(),
+            gateway: self.plan.gateway.name().into(),
+            wire_identity: Arc::clone(&self.plan.wire_identity),
             fingerprint: self.plan.fingerprint,
             target: self.plan.target.clone(),
             payable_for: self.plan.payable_for,
@@ -189,7 +186,7 @@ impl Call {
         let record = Record::reserve(intent, now, self.lease(now));
         let mut line = HistoryLine::new(now, Source::Engine, "", "sending");
         line.sends = 1;
-        "reserved".clone_into(&mut line.note);
+        line.note = "reserved".into();
         match self.inner.journal.reserve(&record, &line).await? {
             Reservation::New(record) => self.send(record).await,
             Reservation::Existing(record) => Ok(Step::Meet(record)),
@@ -207,10 +204,10 @@ impl Call {
         if record.fingerprint != self.plan.fingerprint {
             return Err(Error::KeyReused { key: record.key });
         }
-        if record.gateway != self.plan.gateway.name() && record.is_open() {
+        if *record.gateway != *self.plan.gateway.name() && record.is_open() {
             return Err(Error::OtherGateway {
                 key: record.key,
-                gateway: record.gateway,
+                gateway: record.gateway.to_string(),
             });
         }
         match &record.state {
@@ -305,7 +302,7 @@ impl Call {
             debug!(key = %record.key, sends = self.sends, kind = ?failure.kind(), maybe = failure.may_have_executed(), "payonce.attempt_failed");
             let wait = match self.decide(&record, &failure) {
                 Ok(wait) => wait,
-                Err(stopped) => return self.stop(record, failure, stopped).await,
+                Err(stopped) => return Box::pin(self.stop(record, failure, stopped)).await,
             };
             self.inner.clock.sleep(wait).await;
             let now = self.inner.clock.now();
@@ -321,8 +318,16 @@ impl Call {
         }
     }
 
+    fn next_wait(&mut self) -> Duration {
+        let inner = &self.inner;
+        self.schedule
+            .get_or_insert_with(|| Schedule::new(&inner.policy, inner.jitter_seed))
+            .next_wait()
+    }
+
     fn decide(&mut self, record: &Record, failure: &Failure) -> Result<Duration, &'static str> {
         let promise = self.plan.gateway.promise(record.kind);
+        let wait = self.next_wait();
         let decision = decide(&Try {
             sends: self.sends,
             failure,
@@ -331,7 +336,7 @@ impl Call {
             record,
             now: self.inner.clock.now(),
             deadline: self.deadline,
-            wait: self.schedule.next_wait(),
+            wait,
         });
         match decision {
             Decision::Stop { because } => Err(because),
@@ -397,7 +402,7 @@ impl Call {
                 }
             };
             record = asked.record;
-            let wait = self.schedule.next_wait();
+            let wait = self.next_wait();
             if !asked.blind || self.inner.clock.now().after(wait) >= self.deadline {
                 break;
             }
@@ -447,14 +452,19 @@ impl Call {
         line.http_status = failure.http_status();
         line.code = failure.code().map(str::to_owned);
         line.request_id = failure.request_id().map(str::to_owned);
-        line.note = format!("{}; sending again", failure.detail());
+        line.note = format!("{}; sending again", failure.detail()).into();
         self.store(from, next, &line).await
     }
 
-    async fn store_send(&self, from: &Record, next: &Record, note: &str) -> Result<Option<Record>, JournalError> {
+    async fn store_send(
+        &self,
+        from: &Record,
+        next: &Record,
+        note: &'static str,
+    ) -> Result<Option<Record>, JournalError> {
         let mut line = HistoryLine::new(next.updated_at, Source::Engine, from.state_word(), "sending");
         line.sends = next.sends;
-        note.clone_into(&mut line.note);
+        line.note = note.into();
         self.store(from, next, &line).await
     }
 
@@ -470,7 +480,7 @@ impl Call {
     fn lease(&self, now: Timestamp) -> Lease {
         let policy = &self.inner.policy;
         Lease::new(
-            self.inner.owner.clone(),
+            Arc::clone(&self.inner.owner),
             now.after(policy.deadline + policy.attempt_timeout + LEASE_MARGIN),
         )
     }

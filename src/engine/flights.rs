@@ -4,10 +4,9 @@ use crate::error::Error;
 use crate::operation::{Fingerprint, OperationKey};
 use crate::outcome::Outcome;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::{Notify, watch};
-
-pub(super) type Landed = Option<Result<Outcome, Error>>;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Notify;
 
 /// A table of calls under way.
 #[derive(Debug, Default)]
@@ -18,14 +17,17 @@ pub(super) struct Flights {
 
 #[derive(Debug, Default)]
 struct Table {
-    under_way: HashMap<OperationKey, Flight>,
+    under_way: HashMap<OperationKey, Arc<Flight>>,
     closed: bool,
 }
 
+/// One call, as those see it who wait for it.
 #[derive(Debug)]
-struct Flight {
+pub(super) struct Flight {
     fingerprint: Fingerprint,
-    landed: watch::Receiver<Landed>,
+    /// `None` inside when the call ended without a result, by a panic or with its runtime.
+    landed: OnceLock<Option<Result<Outcome, Error>>>,
+    over: Notify,
 }
 
 /// What boarding led to.
@@ -34,16 +36,36 @@ pub(super) enum Boarding {
     /// Nobody else is at it: whoever got this makes the call and lands it.
     Lead(Lead),
     /// Somebody is: wait for the result.
-    Join(watch::Receiver<Landed>),
+    Join(Arc<Flight>),
 }
 
-/// The right and duty to make one call. However it ends, the table is cleaned.
+/// The right and duty to make one call. However it ends, the table is cleaned and nobody waits in vain.
 #[derive(Debug)]
 pub(super) struct Lead {
     key: OperationKey,
-    sender: watch::Sender<Landed>,
+    flight: Arc<Flight>,
     table: Arc<Mutex<Table>>,
     empty: Arc<Notify>,
+}
+
+impl Flight {
+    /// Waits for the result.
+    pub(super) async fn landed(&self) -> Option<Result<Outcome, Error>> {
+        loop {
+            let mut over = pin!(self.over.notified());
+            // Registered before the result is read, so that the landing cannot slip between the two.
+            over.as_mut().enable();
+            if let Some(result) = self.landed.get() {
+                return result.clone();
+            }
+            over.await;
+        }
+    }
+
+    fn land(&self, result: Option<Result<Outcome, Error>>) {
+        let _ = self.landed.set(result);
+        self.over.notify_waiters();
+    }
 }
 
 impl Flights {
@@ -54,16 +76,20 @@ impl Flights {
             if flight.fingerprint != fingerprint {
                 return Err(Error::KeyReused { key });
             }
-            return Ok(Boarding::Join(flight.landed.clone()));
+            return Ok(Boarding::Join(Arc::clone(flight)));
         }
         if table.closed {
             return Err(Error::ShuttingDown);
         }
-        let (sender, landed) = watch::channel(None);
-        table.under_way.insert(key, Flight { fingerprint, landed });
+        let flight = Arc::new(Flight {
+            fingerprint,
+            landed: OnceLock::new(),
+            over: Notify::new(),
+        });
+        table.under_way.insert(key, Arc::clone(&flight));
         Ok(Boarding::Lead(Lead {
             key,
-            sender,
+            flight,
             table: Arc::clone(&self.table),
             empty: Arc::clone(&self.empty),
         }))
@@ -72,9 +98,7 @@ impl Flights {
     /// Closes the table for new calls and waits until those under way have landed.
     pub(super) async fn land(&self) {
         loop {
-            let landed = self.empty.notified();
-            tokio::pin!(landed);
-            // Registered before the table is read, so that the last landing cannot slip between the two.
+            let mut landed = pin!(self.empty.notified());
             landed.as_mut().enable();
             {
                 let mut table = lock(&self.table);
@@ -89,23 +113,31 @@ impl Flights {
 }
 
 impl Lead {
-    /// The result, for whoever joins or waits.
-    pub(super) fn subscribe(&self) -> watch::Receiver<Landed> {
-        self.sender.subscribe()
+    /// The call, for whoever waits for it.
+    pub(super) fn flight(&self) -> Arc<Flight> {
+        Arc::clone(&self.flight)
     }
 
     /// Ends the call with `result`.
     pub(super) fn land(self, result: Result<Outcome, Error>) {
-        self.sender.send_replace(Some(result));
+        self.leave();
+        self.flight.land(Some(result));
+    }
+
+    fn leave(&self) {
+        let mut table = lock(&self.table);
+        table.under_way.remove(&self.key);
+        if table.under_way.is_empty() {
+            self.empty.notify_waiters();
+        }
     }
 }
 
 impl Drop for Lead {
     fn drop(&mut self) {
-        let mut table = lock(&self.table);
-        table.under_way.remove(&self.key);
-        if table.under_way.is_empty() {
-            self.empty.notify_waiters();
+        if self.flight.landed.get().is_none() {
+            self.leave();
+            self.flight.land(None);
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Inner {
     flights: Flights,
     jitter_seed: Option<u64>,
     /// Who this is among the processes that share a journal: the owner of its leases.
-    owner: String,
+    owner: Arc<str>,
 }
 
 /// Collects the parts of a [`Payments`].
@@ -182,7 +182,7 @@ impl Builder {
                 inquiry_budget: self.inquiry_budget.unwrap_or_default(),
                 flights: Flights::default(),
                 jitter_seed: self.jitter_seed,
-                owner: format!("{:032x}", u128::from_be_bytes(owner)),
+                owner: format!("{:032x}", u128::from_be_bytes(owner)).into(),
             }),
         })
     }
@@ -277,8 +277,8 @@ impl Inner {
         self.inquiry_budget.available(self.clock.now())
     }
 
-    pub(crate) fn owner(&self) -> &str {
-        &self.owner
+    pub(crate) fn owner(&self) -> Arc<str> {
+        Arc::clone(&self.owner)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::failure::Failure;
 use crate::money::Money;
 use crate::operation::{Fingerprint, GatewayRef, Operation, OperationKey, OperationKind, Reference};
 use crate::outcome::{Failed, FailureCategory, Outcome, Unknown, UnknownReason};
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a journal stores for one operation.
@@ -19,12 +21,12 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Record {
     pub(crate) key: OperationKey,
-    pub(crate) namespace: String,
+    pub(crate) namespace: Arc<str>,
     pub(crate) kind: OperationKind,
     pub(crate) reference: Reference,
     pub(crate) attempt: u32,
-    pub(crate) gateway: String,
-    pub(crate) wire_identity: String,
+    pub(crate) gateway: Arc<str>,
+    pub(crate) wire_identity: Arc<str>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) amount: Option<Money>,
     pub(crate) target: Option<PaymentTarget>,
@@ -67,7 +69,7 @@ pub struct PaymentTarget {
     /// The gateway's id of the payment, where it is known.
     pub gateway_ref: Option<GatewayRef>,
     /// The identity under which the payment was sent (2C2P: its invoice number), where it went through this journal.
-    pub wire_identity: Option<String>,
+    pub wire_identity: Option<Arc<str>>,
 }
 
 /// The right of one call to send. It expires, and every write that follows it compares versions as well.
@@ -75,14 +77,14 @@ pub struct PaymentTarget {
 #[non_exhaustive]
 pub struct Lease {
     /// Who holds it: one call in one process.
-    pub owner: String,
+    pub owner: Arc<str>,
     /// Until when.
     pub until: Timestamp,
 }
 
 impl Lease {
     /// `owner` holds it until `until`.
-    pub fn new(owner: impl Into<String>, until: Timestamp) -> Self {
+    pub fn new(owner: impl Into<Arc<str>>, until: Timestamp) -> Self {
         Self {
             owner: owner.into(),
             until,
@@ -108,9 +110,9 @@ pub struct HistoryLine {
     /// How many sends there had been.
     pub sends: u32,
     /// The state before, in a word; empty for the first line.
-    pub from: String,
+    pub from: Cow<'static, str>,
     /// The state after.
-    pub to: String,
+    pub to: Cow<'static, str>,
     /// The HTTP status of the answer, where there was one.
     pub http_status: Option<u16>,
     /// The gateway's code.
@@ -120,12 +122,17 @@ pub struct HistoryLine {
     /// The answer was a stored one.
     pub replayed: bool,
     /// One sentence.
-    pub note: String,
+    pub note: Cow<'static, str>,
 }
 
 impl HistoryLine {
     /// A line without particulars.
-    pub fn new(at: Timestamp, source: Source, from: impl Into<String>, to: impl Into<String>) -> Self {
+    pub fn new(
+        at: Timestamp,
+        source: Source,
+        from: impl Into<Cow<'static, str>>,
+        to: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self {
             at,
             source,
@@ -136,7 +143,7 @@ impl HistoryLine {
             code: None,
             request_id: None,
             replayed: false,
-            note: String::new(),
+            note: Cow::Borrowed(""),
         }
     }
 }
@@ -147,8 +154,8 @@ impl HistoryLine {
 #[non_exhaustive]
 pub struct Instruction {
     key: OperationKey,
-    wire_identity: String,
-    operation: Operation,
+    wire_identity: Arc<str>,
+    operation: Arc<Operation>,
     target: Option<PaymentTarget>,
     first_sent_at: Timestamp,
     payable_until: Option<Timestamp>,
@@ -203,10 +210,10 @@ impl Instruction {
 #[derive(Debug)]
 pub(crate) struct Intent<'a> {
     pub(crate) key: OperationKey,
-    pub(crate) namespace: &'a str,
+    pub(crate) namespace: Arc<str>,
     pub(crate) operation: &'a Operation,
-    pub(crate) gateway: &'a str,
-    pub(crate) wire_identity: String,
+    pub(crate) gateway: Arc<str>,
+    pub(crate) wire_identity: Arc<str>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) target: Option<PaymentTarget>,
     pub(crate) payable_for: Option<Duration>,
@@ -219,11 +226,11 @@ impl Record {
         let page_closes = intent.payable_for.map(|duration| now.after(duration));
         Self {
             key: intent.key,
-            namespace: intent.namespace.to_owned(),
+            namespace: intent.namespace,
             kind: operation.kind(),
             reference: operation.reference().clone(),
             attempt: operation.attempt_number(),
-            gateway: intent.gateway.to_owned(),
+            gateway: intent.gateway,
             wire_identity: intent.wire_identity,
             fingerprint: intent.fingerprint,
             amount: operation.amount(),
@@ -277,11 +284,11 @@ impl Record {
     }
 
     /// The permission to send `operation`, while the record says that it is being sent.
-    pub(crate) fn instruction(&self, operation: &Operation, timeout: Duration) -> Option<Instruction> {
+    pub(crate) fn instruction(&self, operation: &Arc<Operation>, timeout: Duration) -> Option<Instruction> {
         matches!(self.state, State::Sending).then(|| Instruction {
             key: self.key,
-            wire_identity: self.wire_identity.clone(),
-            operation: operation.clone(),
+            wire_identity: Arc::clone(&self.wire_identity),
+            operation: Arc::clone(operation),
             target: self.target.clone(),
             first_sent_at: self.first_sent_at,
             payable_until: self.payable_until,
