@@ -28,7 +28,7 @@ const fn room(layer: u8, module: &'static str, may_name: &'static [&'static str]
     }
 }
 
-/// What an adapter to a gateway works with: JSON, signatures, dates, no network.
+/// What an adapter to a gateway works with: JSON, forms, signatures, dates; no network.
 const WIRE: &[&str] = &[
     "async_trait",
     "aws_lc_rs",
@@ -39,6 +39,7 @@ const WIRE: &[&str] = &[
     "serde_json",
     "thiserror",
     "tracing",
+    "url",
 ];
 
 #[rustfmt::skip]
@@ -71,13 +72,14 @@ const TABLE: &[Room] = &[
 /// These know gateways and journals only through their ports.
 const BLIND: &[&str] = &["engine", "inbound", "reconcile"];
 
-/// Files and sockets of the standard library: where they may be named. No other room does IO.
-const STD_IO: &[(&str, &[&str])] = &[
+/// What reaches out of the process, or knows the date, in the standard library: where it may be named.
+const WORLD: &[(&str, &[&str])] = &[
     ("std::env", &["testing"]),
     ("std::fs", &["journal", "testing"]),
     ("std::net", &["transport", "testing"]),
     ("std::process", &["engine", "testing"]),
     ("std::thread", &["journal", "testing"]),
+    ("std::time::SystemTime", &["clock", "testing"]),
 ];
 
 const LONGEST_FILE: usize = 600;
@@ -105,7 +107,7 @@ fn adapters_name_neither_each_other_nor_the_engine() {
 #[test]
 fn the_lower_layers_do_no_io_and_do_not_wait() {
     holds(waiting_below);
-    holds(io_in_the_wrong_room);
+    holds(world_in_the_wrong_room);
 }
 
 #[test]
@@ -221,13 +223,13 @@ fn waiting_below(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-fn io_in_the_wrong_room(tree: &Tree) -> Vec<String> {
+fn world_in_the_wrong_room(tree: &Tree) -> Vec<String> {
     outside_uses(tree, |user, used| {
-        let (io, _) = STD_IO
+        let (part, _) = WORLD
             .iter()
-            .filter(|(io, _)| is_within(used, io))
+            .filter(|(part, _)| is_within(used, part))
             .find(|(_, rooms)| !rooms.iter().any(|room| is_within(user, room)))?;
-        Some(format!("{user} names {io}"))
+        Some(format!("{user} names {part}"))
     })
 }
 
@@ -508,7 +510,8 @@ fn holds(rule: impl Fn(&Tree) -> Vec<String>) {
 }
 
 fn project() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    // Cargo says it again when it runs the tests; a binary that is run by hand falls back on where it was built.
+    std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
 /// Paths from the project's root, and texts, of the Rust files in `folder`.

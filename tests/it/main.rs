@@ -7,4 +7,5 @@
 )]
 
 mod architecture;
+mod documents;
 mod weight;

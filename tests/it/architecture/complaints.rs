@@ -218,18 +218,24 @@ fn waiting_and_io_in_the_lower_layers() {
     );
     is_silent(waiting_below, "src/clock.rs", "async fn sleep() {}");
     complains(
-        io_in_the_wrong_room,
+        world_in_the_wrong_room,
         "src/money.rs",
         "fn f() { std::fs::read(x) }",
         "names std::fs",
     );
     complains(
-        io_in_the_wrong_room,
+        world_in_the_wrong_room,
         "src/record/mod.rs",
         "use std::{fmt, net::TcpStream};",
         "names std::net",
     );
-    is_silent(io_in_the_wrong_room, "src/journal/sqlite/mod.rs", "use std::fs;");
+    complains(
+        world_in_the_wrong_room,
+        "src/engine/mod.rs",
+        "fn f() { std::time::SystemTime::now() }",
+        "names std::time::SystemTime",
+    );
+    is_silent(world_in_the_wrong_room, "src/journal/sqlite/mod.rs", "use std::fs;");
 }
 
 #[test]
