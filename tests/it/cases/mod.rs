@@ -1,0 +1,1 @@
+//! The field cases, by number.
