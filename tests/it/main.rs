@@ -4,6 +4,7 @@ mod attempts;
 mod cases;
 mod concurrent;
 mod execute;
+mod puppet;
 mod reconcile;
 mod shop;
 mod unknown;
