@@ -7,5 +7,13 @@
 )]
 
 mod architecture;
+mod attempts;
+mod cases;
+mod concurrent;
 mod documents;
+mod execute;
+mod puppet;
+mod reconcile;
+mod shop;
+mod unknown;
 mod weight;
