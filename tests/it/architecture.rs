@@ -148,6 +148,13 @@ fn no_file_is_longer_than_600_lines() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
+#[test]
+fn no_test_is_left_out() {
+    let files = ["src", "tests"].into_iter().flat_map(rust_files);
+    let complaints: Vec<String> = files.flat_map(|(path, text)| left_out(&path, &text)).collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
 // The rules. Each returns its complaints.
 
 fn homeless(tree: &Tree) -> Vec<String> {
@@ -333,6 +340,15 @@ fn logic_in_the_root(tree: &Tree) -> Vec<String> {
 
 fn too_long(path: &str, lines: usize) -> Option<String> {
     (lines > LONGEST_FILE).then(|| format!("{path}: {lines} lines, at most {LONGEST_FILE}"))
+}
+
+fn left_out(path: &str, text: &str) -> Vec<String> {
+    // Put together here, so that this line is no case of it.
+    let attribute = concat!("#[", "ignore");
+    let lines = text.lines().enumerate().filter(|(_, line)| line.contains(attribute));
+    lines
+        .map(|(at, _)| format!("{path}:{}: a test that is not run", at + 1))
+        .collect()
 }
 
 // What the rules stand on.

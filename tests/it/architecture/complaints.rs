@@ -368,6 +368,19 @@ fn testing_outside_of_tests_and_logic_in_the_root() {
 }
 
 #[test]
+fn a_test_that_is_not_run() {
+    let text = ["#[test]", concat!("#[", "ignore = \"slow\"]"), "fn f() {}"].join("\n");
+    assert_eq!(
+        left_out("tests/it/x.rs", &text),
+        ["tests/it/x.rs:2: a test that is not run"]
+    );
+    assert_eq!(
+        left_out("tests/it/x.rs", "#[test] fn ignore() {}"),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
 fn a_long_file() {
     assert_eq!(too_long("src/x.rs", 600), None);
     assert_eq!(too_long("src/x.rs", 601).unwrap(), "src/x.rs: 601 lines, at most 600");
