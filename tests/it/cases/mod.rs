@@ -1,0 +1,3 @@
+//! The field cases, by number.
+
+mod two_workers;
