@@ -12,6 +12,7 @@ mod cases;
 mod concurrent;
 mod documents;
 mod execute;
+mod fakes;
 mod puppet;
 mod reconcile;
 mod shop;
