@@ -126,12 +126,7 @@ async fn c04_the_same_key_with_other_parameters_or_another_endpoint_is_an_error(
         "idempotency_error",
         "",
     );
-    refused(
-        &shop.post("refunds", "k1", "charge=ch_1").await,
-        400,
-        "idempotency_error",
-        "",
-    );
+    refused(&shop.post("refunds", "k1", PAY).await, 400, "idempotency_error", "");
     assert_eq!(shop.server.payment_intents().len(), 1);
 }
 
