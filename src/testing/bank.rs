@@ -2,7 +2,7 @@
 
 use crate::money::Money;
 use crate::operation::OperationKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -149,23 +149,26 @@ impl Bank {
         self.ledger().clone()
     }
 
-    /// The references for which money moved more than once in the same way: two charges for one order, two refunds
-    /// under one refund number. Sorted; empty is what every test of exactly-once wants.
+    /// The references and keys for which money moved more than once in the same way: two charges for one order, two
+    /// refunds under one refund number. Sorted; empty is what every test of exactly-once wants.
+    ///
+    /// The key counts beside the reference, so that one operation sent under two invoice numbers is found out too.
     #[must_use]
     pub fn moved_twice(&self) -> Vec<String> {
         let mut counts: BTreeMap<(&'static str, String), usize> = BTreeMap::new();
         for movement in self.ledger().iter() {
-            let id = (movement.kind.as_str(), movement.reference.clone());
-            *counts.entry(id).or_default() += 1;
+            let reference = Some(&movement.reference);
+            let key = movement.key.as_ref().filter(|key| Some(*key) != reference);
+            for id in reference.into_iter().chain(key) {
+                *counts.entry((movement.kind.as_str(), id.clone())).or_default() += 1;
+            }
         }
-        let mut twice: Vec<String> = counts
+        let twice: BTreeSet<String> = counts
             .into_iter()
             .filter(|(_, count)| *count > 1)
-            .map(|((_, reference), _)| reference)
+            .map(|((_, id), _)| id)
             .collect();
-        twice.sort_unstable();
-        twice.dedup();
-        twice
+        twice.into_iter().collect()
     }
 
     fn count(&self, kind: OperationKind, id: &str) -> usize {
@@ -235,5 +238,9 @@ mod tests {
         bank.record(movement(OperationKind::Refund, "refund-1", 1));
         bank.record(movement(OperationKind::Refund, "refund-1", 1));
         assert_eq!(bank.moved_twice(), ["order-2", "refund-1"]);
+        for invoice in ["INV1", "INV2"] {
+            bank.record(movement(OperationKind::Charge, invoice, 1).with_key(Some("k1".to_owned())));
+        }
+        assert_eq!(bank.moved_twice(), ["k1", "order-2", "refund-1"]);
     }
 }

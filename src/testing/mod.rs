@@ -2,8 +2,11 @@
 
 mod bank;
 mod clock;
+mod fault;
 mod gateway;
+pub mod server;
 
 pub use bank::{Bank, Movement};
 pub use clock::ManualClock;
+pub use fault::{Fault, FaultPlan};
 pub use gateway::{Asked, MockGateway, Release};
