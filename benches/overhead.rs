@@ -75,9 +75,8 @@ async fn measure(base_url: &str, concurrency: usize) -> (Duration, Duration) {
     let (mut hand, mut through) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let started = ProcessTime::now();
-        let base = base_url.to_owned();
-        crowd(concurrency, round, move |id| {
-            by_hand(client_of(&client), base.clone(), id)
+        crowd(concurrency, round, |id| {
+            by_hand(client.clone(), base_url.to_owned(), id)
         })
         .await;
         let first = started.elapsed();
