@@ -1,0 +1,3 @@
+//! Failures seen in the field, by their numbers.
+
+mod amounts;
