@@ -12,6 +12,7 @@ mod cases;
 mod concurrent;
 mod documents;
 mod execute;
+mod gateway_stripe;
 mod puppet;
 mod reconcile;
 mod shop;
