@@ -75,9 +75,8 @@ async fn measure(base_url: &str, concurrency: usize) -> (Duration, Duration) {
     let (mut hand, mut through) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let started = ProcessTime::now();
-        let base = base_url.to_owned();
-        crowd(concurrency, round, move |id| {
-            by_hand(client_of(&client), base.clone(), id)
+        crowd(concurrency, round, |id| {
+            by_hand(client.clone(), base_url.to_owned(), id)
         })
         .await;
         let first = started.elapsed();
@@ -142,7 +141,7 @@ async fn by_hand(client: reqwest::Client, base_url: String, id: String) {
 async fn through_payments(payments: Payments, id: String) {
     let order = Operation::charge(id, Money::from_minor(2000, Currency::USD))
         .unwrap()
-        .with(StripeOptions::new().payment_method("pm_card_visa"));
+        .with(StripeOptions::payment_method("pm_card_visa"));
     let outcome = payments.execute(&order).await.unwrap();
     assert!(matches!(outcome, Outcome::Succeeded(_)), "{outcome:?}");
 }

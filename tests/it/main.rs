@@ -13,6 +13,7 @@ mod concurrent;
 mod documents;
 mod execute;
 mod fakes;
+mod gateway_stripe;
 mod puppet;
 mod reconcile;
 mod shop;
