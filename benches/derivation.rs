@@ -1,6 +1,14 @@
 //! What is computed for each call: the key with the fingerprint of a 20-field charge (under 5 microseconds), and
 //! verifying and reading a 2C2P inquiry answer (under 50 microseconds). `cargo bench --bench derivation`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    reason = "a measurement stops at whatever is unexpected, and prints figures"
+)]
+
 use payonce::money::{Currency, Money};
 use payonce::operation::{Namespace, Operation};
 use std::hint::black_box;

@@ -3,6 +3,14 @@
 //! `cargo bench --bench overhead`: CPU time of this process alone (the server is a process of its own), both ways in
 //! turns within one run, at concurrency 1 and 32. The figure to keep is a ratio of at most 1.10.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    clippy::print_stdout,
+    reason = "a measurement stops at whatever is unexpected, and prints figures"
+)]
+
 use cpu_time::ProcessTime;
 use payonce::engine::Payments;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
@@ -67,9 +75,8 @@ async fn measure(base_url: &str, concurrency: usize) -> (Duration, Duration) {
     let (mut hand, mut through) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         let started = ProcessTime::now();
-        let base = base_url.to_owned();
-        crowd(concurrency, round, move |id| {
-            by_hand(client_of(&client), base.clone(), id)
+        crowd(concurrency, round, |id| {
+            by_hand(client.clone(), base_url.to_owned(), id)
         })
         .await;
         let first = started.elapsed();

@@ -392,7 +392,7 @@ impl Call {
     /// Inquiries are reads: one that fails is tried again within the call's attempts and deadline.
     async fn ask_until_answered(&mut self, record: Record) -> Record {
         let mut record = record;
-        for _ in 0..self.inner.policy.attempts {
+        for round in 1..=self.inner.policy.attempts {
             let before = record.clone();
             let asked = match self.inner.ask(record).await {
                 Ok(asked) => asked,
@@ -403,7 +403,8 @@ impl Call {
             };
             record = asked.record;
             let wait = self.next_wait();
-            if !asked.blind || self.inner.clock.now().after(wait) >= self.deadline {
+            let last = round == self.inner.policy.attempts;
+            if !asked.blind || last || self.inner.clock.now().after(wait) >= self.deadline {
                 break;
             }
             self.inner.clock.sleep(wait).await;

@@ -1,1 +1,19 @@
 //! The integration tests: one binary, so that they link once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test a panic is how a failure is reported"
+)]
+
+mod architecture;
+mod attempts;
+mod cases;
+mod concurrent;
+mod documents;
+mod execute;
+mod puppet;
+mod reconcile;
+mod shop;
+mod unknown;
+mod weight;

@@ -1,0 +1,4 @@
+//! The field cases, by number.
+
+mod two_workers;
+mod twoc2p;
