@@ -132,6 +132,22 @@ async fn absence_is_consistent_only_when_the_whole_list_was_read() {
 }
 
 #[tokio::test]
+async fn a_stand_in_that_refuses_the_filter_is_asked_for_the_whole_list() {
+    let refused = || {
+        json(
+            400,
+            r#"{"error":{"type":"invalid_request_error","message":"Unexpected created"}}"#,
+        )
+    };
+    let found = list(&[intent("pi_1", KEY, r#""status":"succeeded""#)], false);
+    let (inquiry, seen) = inquire(&record(&card()), [refused(), found]).await;
+    check(&inquiry, "succeeded 20.00 USD");
+    assert_eq!(seen[1].pairs(), [("limit".to_owned(), "100".to_owned())]);
+    let (inquiry, _) = inquire(&record(&card()), [refused(), refused()]).await;
+    check(&inquiry, "not Unsupported");
+}
+
+#[tokio::test]
 async fn an_inquiry_that_cannot_be_read_teaches_nothing() {
     for (response, expected) in [
         (answer(500, &[], "<html>"), "maybe ServerFault"),
