@@ -7,6 +7,8 @@
 //! `PAYONCE_API_KEY=sk_test_... cargo run --example quick_start -- --gateway-url https://api.stripe.com` sends a few
 //! orders to a real sandbox instead.
 
+#![allow(clippy::print_stdout, reason = "an example talks to the person who runs it")]
+
 use payonce::engine::Payments;
 use payonce::gateway::Gateway;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
@@ -16,7 +18,8 @@ use payonce::money::{Currency, Money};
 use payonce::operation::{Operation, OperationKind};
 use payonce::outcome::Outcome;
 use payonce::retry::RetryPolicy;
-use payonce::testing::{Bank, FakeStripe, FakeTwoC2p, FaultPlan};
+use payonce::testing::server::{FakeStripe, FakeTwoC2p, LoggedRequest};
+use payonce::testing::{Bank, Fault, FaultPlan};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
@@ -26,14 +29,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
+/// The secret that the fake shares with the shop.
+const MERCHANT_SECRET: &str = "FAKE0001FAKE0001FAKE0001FAKE0001FAKE0001FAKE0001FAKE0001FAKE0001";
 const ORDERS: usize = 200;
 const CONCURRENCY: usize = 16;
 /// Of a thousand requests that could move money, so many meet a fault.
-const FAULTS_PER_MILLE: u32 = 250;
+const FAULTS_PER_MILLE: u16 = 250;
 /// How often what is still unknown is looked at before the example gives up.
 const ROUNDS: usize = 40;
 
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// Tells the requests that a row of the table counts.
+type Counts = fn(&LoggedRequest) -> bool;
 
 fn main() -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -49,11 +57,11 @@ async fn offline() -> Result<ExitCode, Failure> {
     let folder = tempfile::tempdir()?;
     let journal = folder.path().join("journal.sqlite");
     let bank = Bank::new();
-    let stripe = FakeStripe::start(bank.clone()).await?;
-    let twoc2p = FakeTwoC2p::start(bank.clone(), "TESTM01", "a secret of the fake").await?;
-    twoc2p.payer_pays_at_once(true);
-    stripe.set_faults(FaultPlan::seeded(seed, FAULTS_PER_MILLE));
-    twoc2p.set_faults(FaultPlan::seeded(seed + 1, FAULTS_PER_MILLE));
+    let stripe = FakeStripe::start(bank.clone());
+    let twoc2p = FakeTwoC2p::start(bank.clone(), "TESTM01", MERCHANT_SECRET);
+    twoc2p.set_pays_at_once(true);
+    stripe.set_faults(FaultPlan::seeded(seed, FAULTS_PER_MILLE).choosing(Fault::ALL));
+    twoc2p.set_faults(FaultPlan::seeded(seed + 1, FAULTS_PER_MILLE).choosing(Fault::ALL));
     let shop = Shop {
         stripe_url: stripe.base_url(),
         twoc2p_url: twoc2p.base_url(),
@@ -70,32 +78,30 @@ async fn offline() -> Result<ExitCode, Failure> {
     let payments = shop.payments(&journal)?;
     charge_all(&payments, &AtomicUsize::new(0), ORDERS).await;
 
-    println!("3. What is still open is resolved by asking.");
+    println!("3. What is still open is asked about, and sent again with the same key where that is safe.");
     let rounds = resolve_all(&payments).await?;
-    println!("   nothing open after {rounds} rounds\n");
+    println!("   {rounds} rounds\n");
 
     let report = Report::new(&payments, &bank).await?;
-    let inquiries = |requests: &[payonce::testing::LoggedRequest]| {
-        requests
-            .iter()
-            .filter(|it| it.method == "GET" || it.path.contains("Inquiry"))
-            .count()
-    };
     println!("{:<40}{:>10}{:>10}", "", "stripe", "2c2p");
-    let (at_stripe, at_twoc2p) = (stripe.requests(), twoc2p.requests());
-    println!("{:<40}{:>10}{:>10}", "requests", at_stripe.len(), at_twoc2p.len());
-    println!(
-        "{:<40}{:>10}{:>10}",
-        "of these inquiries",
-        inquiries(&at_stripe),
-        inquiries(&at_twoc2p)
-    );
-    println!(
-        "{:<40}{:>10}{:>10}",
-        "faults, most of them lost answers",
-        stripe.faults(),
-        twoc2p.faults()
-    );
+    let rows: [(&str, Counts); 4] = [
+        ("requests that could move money", |it| !is_inquiry(it)),
+        ("of these executed, answer lost", |it| {
+            it.fault.is_some_and(Fault::has_effect)
+        }),
+        ("of these lost or refused before", |it| {
+            it.fault.is_some_and(|fault| !fault.has_effect())
+        }),
+        ("inquiries", is_inquiry),
+    ];
+    for (what, counts) in rows {
+        let count = |requests: Vec<LoggedRequest>| requests.iter().filter(|it| counts(it)).count();
+        println!(
+            "{what:<40}{:>10}{:>10}",
+            count(stripe.requests()),
+            count(twoc2p.requests())
+        );
+    }
     report.print();
     payments.shutdown().await;
     Ok(if report.is_good() {
@@ -117,7 +123,7 @@ impl Shop {
         let stripe = Stripe::builder("sk_test_quickstart")
             .base_url(&self.stripe_url)
             .build()?;
-        let twoc2p = TwoC2p::builder("TESTM01", "a secret of the fake")
+        let twoc2p = TwoC2p::builder("TESTM01", MERCHANT_SECRET)
             .base_url(&self.twoc2p_url)
             .build()?;
         Ok(Payments::builder()
@@ -133,6 +139,7 @@ impl Shop {
                 deadline: Duration::from_secs(3),
                 ..RetryPolicy::default()
             })
+            .lease_margin(Duration::from_millis(500))
             .inquiries(500, 500)
             .build()?)
     }
@@ -207,7 +214,8 @@ fn progress(through: &AtomicUsize) {
     }
 }
 
-/// Asks about everything that is open, until nothing is. In production the reconciler does this on its own schedule.
+/// Runs the job again for what is open, until nothing is. Each call asks first, and sends again, with the same key,
+/// only where that is safe. In production the reconciler does the asking, on its own schedule.
 async fn resolve_all(payments: &Payments) -> Result<usize, Failure> {
     for round in 0..ROUNDS {
         let open = payments.unresolved(ORDERS).await?;
@@ -215,8 +223,16 @@ async fn resolve_all(payments: &Payments) -> Result<usize, Failure> {
             return Ok(round);
         }
         println!("   {} open", open.len());
+        let mut under_way = JoinSet::new();
         for record in open {
-            let _looked_at_later = payments.resolve(record.key()).await?;
+            let number = record.reference().as_str().trim_start_matches("order-").parse()?;
+            let payments = payments.clone();
+            under_way.spawn(async move { charge(&payments, number).await });
+        }
+        while let Some(done) = under_way.join_next().await {
+            if let Err(error) = done? {
+                println!("   nothing was executed, the next round tries again: {error}");
+            }
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -322,6 +338,10 @@ async fn sandbox(url: &str) -> Result<ExitCode, Failure> {
         );
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_inquiry(request: &LoggedRequest) -> bool {
+    request.method == "GET" || request.path.contains("paymentInquiry")
 }
 
 fn argument(name: &str) -> Option<String> {

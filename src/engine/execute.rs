@@ -18,9 +18,6 @@ use tracing::{debug, warn};
 /// How often a call that meets an operation of another process looks whether it is over.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How much longer a lease lasts than the call that it protects may take.
-const LEASE_MARGIN: Duration = Duration::from_secs(30);
-
 /// How often one call starts over because another process changed the record under it.
 const MEETINGS: u32 = 8;
 
@@ -482,7 +479,7 @@ impl Call {
         let policy = &self.inner.policy;
         Lease::new(
             Arc::clone(&self.inner.owner),
-            now.after(policy.deadline + policy.attempt_timeout + LEASE_MARGIN),
+            now.after(policy.deadline + policy.attempt_timeout + self.inner.lease_margin),
         )
     }
 }

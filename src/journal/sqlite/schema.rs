@@ -140,7 +140,11 @@ fn use_log(connection: &Connection, busy_timeout: Duration) -> Result<(), Journa
         let mode = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0));
         match mode {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
-            Ok(_) => return Err(JournalError::permanent("the journal's file system allows no write-ahead log")),
+            Ok(_) => {
+                return Err(JournalError::permanent(
+                    "the journal's file system allows no write-ahead log",
+                ));
+            }
             Err(error) if is_busy(&error) && begun.elapsed() < busy_timeout => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -151,7 +155,11 @@ fn use_log(connection: &Connection, busy_timeout: Duration) -> Result<(), Journa
 
 /// The version of the schema, 0 for an empty file.
 fn version(connection: &Connection) -> Result<usize, JournalError> {
-    let number = |sql: &str| connection.query_row(sql, (), |row| row.get::<_, i64>(0)).map_err(failed);
+    let number = |sql: &str| {
+        connection
+            .query_row(sql, (), |row| row.get::<_, i64>(0))
+            .map_err(failed)
+    };
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
     let tables = number("SELECT count(*) FROM sqlite_schema")?;

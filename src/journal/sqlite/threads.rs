@@ -134,9 +134,7 @@ fn commit_group(connection: &Connection, tables: &mut Tables<'_>, mut group: Vec
             }
         }
         Err(Lost::Whole(error) | Lost::Midway(error)) => {
-            group
-                .into_iter()
-                .for_each(|request| request.answer(Err(error.clone())));
+            group.into_iter().for_each(|request| request.answer(Err(error.clone())));
         }
     }
 }
@@ -149,11 +147,7 @@ enum Lost {
     Midway(JournalError),
 }
 
-fn run_group(
-    connection: &Connection,
-    tables: &mut Tables<'_>,
-    group: &mut [Box<dyn Request>],
-) -> Result<(), Lost> {
+fn run_group(connection: &Connection, tables: &mut Tables<'_>, group: &mut [Box<dyn Request>]) -> Result<(), Lost> {
     let run = |sql: &str| connection.execute_batch(sql).map_err(failed);
     // Takes the file's write lock at once, waiting for others as long as the busy time-out says.
     run("BEGIN IMMEDIATE").map_err(Lost::Whole)?;
