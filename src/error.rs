@@ -116,17 +116,26 @@ impl Error {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unreachable { failure, .. } | Self::Refused { failure, .. } => failure.retry_after(),
-            Self::Journal(error) if error.is_transient() => Some(Duration::from_secs(1)),
-            _ => None,
+            Self::Journal(error) => error.is_transient().then_some(Duration::from_secs(1)),
+            Self::ShuttingDown
+            | Self::Invalid(_)
+            | Self::Unsupported(_)
+            | Self::KeyReused { .. }
+            | Self::AttemptOpen { .. }
+            | Self::OtherGateway { .. }
+            | Self::IdentityTaken { .. }
+            | Self::NoTarget { .. }
+            | Self::NotFound { .. } => None,
         }
     }
 
     /// The field at fault, for [`Error::Invalid`].
     #[must_use]
     pub fn invalid_field(&self) -> Option<&'static str> {
-        match self {
-            Self::Invalid(invalid) => Some(invalid.field()),
-            _ => None,
+        if let Self::Invalid(invalid) = self {
+            Some(invalid.field())
+        } else {
+            None
         }
     }
 }

@@ -38,7 +38,10 @@ pub enum FailureKind {
 /// There are two constructors and no default, so that whoever reports a failure has to say whether the gateway can
 /// have executed the request: [`Failure::not_executed`] only where that is *proven*, else [`Failure::maybe_executed`].
 #[derive(Clone)]
-pub struct Failure {
+pub struct Failure(Box<Particulars>);
+
+#[derive(Clone)]
+struct Particulars {
     maybe_executed: bool,
     kind: FailureKind,
     detail: String,
@@ -64,7 +67,7 @@ impl Failure {
     }
 
     fn new(maybe_executed: bool, kind: FailureKind, detail: String) -> Self {
-        Self {
+        Self(Box::new(Particulars {
             maybe_executed,
             kind,
             detail,
@@ -74,114 +77,114 @@ impl Failure {
             retry_after: None,
             retry_advice: None,
             source: None,
-        }
+        }))
     }
 
     /// The HTTP status that came with it.
     #[must_use]
     pub fn with_http_status(mut self, status: u16) -> Self {
-        self.http_status = Some(status);
+        self.0.http_status = Some(status);
         self
     }
 
     /// The gateway's own code.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
+        self.0.code = Some(code.into());
         self
     }
 
     /// The gateway's id of the request.
     #[must_use]
     pub fn with_request_id(mut self, request_id: Option<String>) -> Self {
-        self.request_id = request_id;
+        self.0.request_id = request_id;
         self
     }
 
     /// The gateway asks not to be called again before this has passed.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
-        self.retry_after = retry_after;
+        self.0.retry_after = retry_after;
         self
     }
 
     /// The gateway says that the same request is worth sending again (`true`) or is not (`false`).
     #[must_use]
     pub fn with_retry_advice(mut self, advice: Option<bool>) -> Self {
-        self.retry_advice = advice;
+        self.0.retry_advice = advice;
         self
     }
 
     /// The cause underneath. Its text is reached by walking [`std::error::Error::source`], never through ours.
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
-        self.source = Some(Arc::new(source));
+        self.0.source = Some(Arc::new(source));
         self
     }
 
     /// May the gateway have executed the request? `false` is proof, `true` is not.
     #[must_use]
     pub fn may_have_executed(&self) -> bool {
-        self.maybe_executed
+        self.0.maybe_executed
     }
 
     /// What went wrong.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
-        self.kind
+        self.0.kind
     }
 
     /// One sentence for a person, free of secrets.
     #[must_use]
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 
     /// The HTTP status, where there was an answer.
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
-        self.http_status
+        self.0.http_status
     }
 
     /// The gateway's own code, where there was one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
-        self.code.as_deref()
+        self.0.code.as_deref()
     }
 
     /// The gateway's id of the request, where it gave one.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
-        self.request_id.as_deref()
+        self.0.request_id.as_deref()
     }
 
     /// How long the gateway asks us to wait.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.0.retry_after
     }
 
     /// Whether the gateway advises sending the same request again.
     #[must_use]
     pub fn retry_advice(&self) -> Option<bool> {
-        self.retry_advice
+        self.0.retry_advice
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.detail)?;
-        if let Some(status) = self.http_status {
+        f.write_str(&self.0.detail)?;
+        if let Some(status) = self.0.http_status {
             write!(f, " (HTTP {status}")?;
-            if let Some(code) = &self.code {
+            if let Some(code) = &self.0.code {
                 write!(f, ", code {code}")?;
             }
-            if let Some(id) = &self.request_id {
+            if let Some(id) = &self.0.request_id {
                 write!(f, ", request {id}")?;
             }
             f.write_str(")")?;
         }
-        f.write_str(if self.maybe_executed {
+        f.write_str(if self.0.maybe_executed {
             "; the gateway may have executed it"
         } else {
             "; the gateway has not executed it"
@@ -192,19 +195,19 @@ impl fmt::Display for Failure {
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Failure")
-            .field("kind", &self.kind)
-            .field("maybe_executed", &self.maybe_executed)
-            .field("detail", &self.detail)
-            .field("http_status", &self.http_status)
-            .field("code", &self.code)
-            .field("request_id", &self.request_id)
-            .field("retry_after", &self.retry_after)
+            .field("kind", &self.0.kind)
+            .field("maybe_executed", &self.0.maybe_executed)
+            .field("detail", &self.0.detail)
+            .field("http_status", &self.0.http_status)
+            .field("code", &self.0.code)
+            .field("request_id", &self.0.request_id)
+            .field("retry_after", &self.0.retry_after)
             .finish_non_exhaustive()
     }
 }
 
 impl StdError for Failure {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
+        self.0.source.as_deref().map(|source| source as _)
     }
 }

@@ -3,12 +3,13 @@
 use super::{Journal, Replaced, Reservation, Wanted};
 use crate::clock::Timestamp;
 use crate::error::JournalError;
-use crate::operation::OperationKey;
+use crate::operation::{OperationKey, OperationKind, Reference};
 use crate::record::{HistoryLine, Lease, Record, State};
 use async_trait::async_trait;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Keeps everything in this process's memory. After a crash it knows nothing: real money wants
 /// [`SqliteJournal`](crate::journal::sqlite::SqliteJournal) or another durable journal.
@@ -19,12 +20,28 @@ pub struct MemoryJournal {
 
 #[derive(Default)]
 struct Tables {
-    records: HashMap<OperationKey, Record>,
-    history: HashMap<OperationKey, Vec<HistoryLine>>,
+    operations: HashMap<OperationKey, Box<Entry>>,
     /// The index that makes two operations with one identity at a gateway impossible.
-    identities: HashMap<(String, String, String), OperationKey>,
-    attempts: HashMap<(String, &'static str, String), Vec<OperationKey>>,
-    events: HashSet<(String, String, String)>,
+    identities: HashMap<Identity, OperationKey>,
+    attempts: HashMap<Family, Vec<OperationKey>>,
+    events: HashSet<(Arc<str>, Arc<str>, String)>,
+}
+
+struct Entry {
+    record: Record,
+    history: Vec<HistoryLine>,
+}
+
+/// Namespace, gateway and wire identity.
+type Identity = (Arc<str>, Arc<str>, Arc<str>);
+
+/// Namespace, kind and reference.
+type Family = (Arc<str>, OperationKind, Reference);
+
+impl Tables {
+    fn records(&self) -> impl Iterator<Item = &Record> {
+        self.operations.values().map(|entry| &entry.record)
+    }
 }
 
 impl MemoryJournal {
@@ -43,7 +60,7 @@ impl MemoryJournal {
 impl fmt::Debug for MemoryJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryJournal")
-            .field("operations", &self.tables().records.len())
+            .field("operations", &self.tables().operations.len())
             .finish_non_exhaustive()
     }
 }
@@ -53,37 +70,61 @@ impl Journal for MemoryJournal {
     async fn reserve(&self, record: &Record, line: &HistoryLine) -> Result<Reservation, JournalError> {
         let mut tables = self.tables();
         let mut record = record.clone();
-        if let Some(existing) = tables.records.get(&record.key) {
-            if !matches!(existing.state, State::Released) {
-                return Ok(Reservation::Existing(existing.clone()));
-            }
-            record.version = existing.version + 1;
-            record.created_at = existing.created_at;
-        }
-        let family = family(&record);
-        let attempts = tables.attempts.get(&family).map(Vec::as_slice).unwrap_or_default();
-        for key in attempts.iter().filter(|key| **key != record.key) {
-            if let Some(other) = tables.records.get(key).filter(|other| other.blocks_other_attempts()) {
-                return Ok(Reservation::Blocked(other.clone()));
+        let family = (Arc::clone(&record.namespace), record.kind, record.reference.clone());
+        for key in tables.attempts.get(&family).into_iter().flatten() {
+            let Some(Entry { record: other, .. }) = tables.operations.get(key).map(Box::as_ref) else {
+                continue;
+            };
+            if other.attempt == record.attempt {
+                if !matches!(other.state, State::Released) {
+                    return Ok(Reservation::Existing(other.clone()));
+                }
+                record = record.in_place_of(other);
             }
         }
-        let identity = identity(&record);
-        if let Some(other) = tables.identities.get(&identity).filter(|key| **key != record.key) {
-            let other = tables.records[other].clone();
-            return Ok(Reservation::IdentityTaken(other));
+        for key in tables
+            .attempts
+            .get(&family)
+            .into_iter()
+            .flatten()
+            .filter(|key| **key != record.key)
+        {
+            if let Some(other) = tables
+                .operations
+                .get(key)
+                .filter(|other| other.record.blocks_other_attempts())
+            {
+                return Ok(Reservation::Blocked(other.record.clone()));
+            }
         }
-        tables.identities.insert(identity, record.key);
-        let attempts = tables.attempts.entry(family).or_default();
-        if !attempts.contains(&record.key) {
-            attempts.push(record.key);
+        let identity = (
+            Arc::clone(&record.namespace),
+            Arc::clone(&record.gateway),
+            Arc::clone(&record.wire_identity),
+        );
+        let holder = *tables.identities.entry(identity).or_insert(record.key);
+        if let Some(other) = tables.operations.get(&holder).filter(|_| holder != record.key) {
+            return Ok(Reservation::IdentityTaken(other.record.clone()));
         }
-        tables.history.entry(record.key).or_default().push(line.clone());
-        tables.records.insert(record.key, record.clone());
+        match tables.operations.entry(record.key) {
+            Occupied(mut entry) => {
+                entry.get_mut().record = record.clone();
+                entry.get_mut().history.push(line.clone());
+            }
+            Vacant(entry) => {
+                let history = vec![line.clone()];
+                entry.insert(Box::new(Entry {
+                    record: record.clone(),
+                    history,
+                }));
+                tables.attempts.entry(family).or_default().push(record.key);
+            }
+        }
         Ok(Reservation::New(record))
     }
 
     async fn load(&self, key: OperationKey) -> Result<Option<Record>, JournalError> {
-        Ok(self.tables().records.get(&key).cloned())
+        Ok(self.tables().operations.get(&key).map(|entry| entry.record.clone()))
     }
 
     async fn replace(
@@ -94,18 +135,18 @@ impl Journal for MemoryJournal {
         event: Option<&str>,
     ) -> Result<Replaced, JournalError> {
         let mut tables = self.tables();
-        let event = event.map(|id| (next.namespace.clone(), next.gateway.clone(), id.to_owned()));
+        let event = event.map(|id| (Arc::clone(&next.namespace), Arc::clone(&next.gateway), id.to_owned()));
         if event.as_ref().is_some_and(|event| tables.events.contains(event)) {
             return Ok(Replaced::Seen);
         }
-        let Some(stored) = tables.records.get_mut(&next.key) else {
+        let Some(entry) = tables.operations.get_mut(&next.key) else {
             return Err(JournalError::permanent("the operation is not in the journal"));
         };
-        if stored.version != expected {
-            return Ok(Replaced::Stale(stored.clone()));
+        if entry.record.version != expected {
+            return Ok(Replaced::Stale(entry.record.clone()));
         }
-        *stored = next.clone();
-        tables.history.entry(next.key).or_default().push(line.clone());
+        entry.record = next.clone();
+        entry.history.push(line.clone());
         tables.events.extend(event);
         Ok(Replaced::Stored)
     }
@@ -119,18 +160,17 @@ impl Journal for MemoryJournal {
     ) -> Result<Vec<Record>, JournalError> {
         let mut tables = self.tables();
         let mut due: Vec<_> = tables
-            .records
-            .values()
-            .filter(|record| record.namespace == namespace && record.is_open())
+            .records()
+            .filter(|record| *record.namespace == *namespace && record.is_open())
             .filter_map(|record| record.due_at.filter(|at| *at <= now).map(|at| (at, record.key)))
             .collect();
         due.sort_unstable();
         due.truncate(limit);
         let mut claimed = Vec::with_capacity(due.len());
         for (_, key) in due {
-            if let Some(record) = tables.records.get_mut(&key) {
-                *record = record.clone().leased(lease.clone());
-                claimed.push(record.clone());
+            if let Some(entry) = tables.operations.get_mut(&key) {
+                entry.record = entry.record.clone().leased(lease.clone());
+                claimed.push(entry.record.clone());
             }
         }
         Ok(claimed)
@@ -139,8 +179,7 @@ impl Journal for MemoryJournal {
     async fn find(&self, wanted: &Wanted, limit: usize) -> Result<Vec<Record>, JournalError> {
         let tables = self.tables();
         let mut found: Vec<_> = tables
-            .records
-            .values()
+            .records()
             .filter(|record| matches(record, wanted))
             .cloned()
             .collect();
@@ -150,41 +189,30 @@ impl Journal for MemoryJournal {
     }
 
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError> {
-        Ok(self.tables().history.get(&key).cloned().unwrap_or_default())
+        Ok(self
+            .tables()
+            .operations
+            .get(&key)
+            .map(|entry| entry.history.clone())
+            .unwrap_or_default())
     }
-}
-
-fn family(record: &Record) -> (String, &'static str, String) {
-    (
-        record.namespace.clone(),
-        record.kind.as_str(),
-        record.reference.as_str().to_owned(),
-    )
-}
-
-fn identity(record: &Record) -> (String, String, String) {
-    (
-        record.namespace.clone(),
-        record.gateway.clone(),
-        record.wire_identity.clone(),
-    )
 }
 
 fn matches(record: &Record, wanted: &Wanted) -> bool {
     match wanted {
         Wanted::GatewayRef { namespace, gateway, id } => {
-            record.namespace == *namespace && record.gateway == *gateway && record.gateway_ref.as_ref() == Some(id)
+            *record.namespace == **namespace && *record.gateway == **gateway && record.gateway_ref.as_ref() == Some(id)
         }
         Wanted::WireIdentity {
             namespace,
             gateway,
             identity,
-        } => record.namespace == *namespace && record.gateway == *gateway && record.wire_identity == *identity,
+        } => *record.namespace == **namespace && *record.gateway == **gateway && *record.wire_identity == **identity,
         Wanted::Attempts {
             namespace,
             kind,
             reference,
-        } => record.namespace == *namespace && record.kind == *kind && record.reference.as_str() == reference,
-        Wanted::Open { namespace } => record.namespace == *namespace && record.is_open(),
+        } => *record.namespace == **namespace && record.kind == *kind && record.reference.as_str() == reference,
+        Wanted::Open { namespace } => *record.namespace == **namespace && record.is_open(),
     }
 }

@@ -26,10 +26,12 @@ use std::fmt;
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Stores `record` and `line` as a new operation, unless the operation exists or must not begin.
     ///
-    /// In this order, and atomically: an existing row of the same key is returned, unless it is released, in which
-    /// case `record` takes its place with a version above the old one; another attempt of the same namespace, kind
-    /// and reference that [blocks others](Record::blocks_other_attempts) is returned; an operation with the same
-    /// namespace, gateway and wire identity is returned.
+    /// In this order, and atomically: an existing row of the same namespace, kind, reference and attempt is returned,
+    /// unless it is released, in which case `record` takes its place ([`Record::in_place_of`]); another attempt of the
+    /// same namespace, kind and reference that [blocks others](Record::blocks_other_attempts) is returned; an operation
+    /// with the same namespace, gateway and wire identity is returned.
+    ///
+    /// The key is not what is compared: an older version may have derived another one, and the stored one counts.
     async fn reserve(&self, record: &Record, line: &HistoryLine) -> Result<Reservation, JournalError>;
 
     /// The record of `key`.
@@ -78,6 +80,7 @@ pub enum Reservation {
 
 /// What [`Journal::replace`] did.
 #[allow(clippy::exhaustive_enums, reason = "the engine decides for each")]
+#[allow(clippy::large_enum_variant, reason = "made once a write, and matched at once")]
 #[derive(Clone, Debug)]
 pub enum Replaced {
     /// Stored.

@@ -2,6 +2,7 @@
 
 use super::{Invalid, OperationKind, Reference};
 use std::fmt;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// The root of all namespaces. A change of it, or of the derivation below, changes every key and is a new major version.
@@ -10,7 +11,7 @@ const ROOT: Uuid = Uuid::from_u128(0xb056_74b7_7b47_4228_a04f_c748_8f46_00e4);
 /// Merchant account and mode, such as `shop-th/live`: sandbox and live keys never meet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Namespace {
-    name: String,
+    name: Arc<str>,
     id: Uuid,
 }
 
@@ -25,16 +26,32 @@ impl Namespace {
                 "must be 1 to 200 bytes without control characters",
             ));
         }
+        Ok(Self::under(ROOT, name.into()))
+    }
+
+    fn under(root: Uuid, name: Arc<str>) -> Self {
         let mut input = Vec::with_capacity(name.len() + 6);
         netstring(&mut input, &name);
-        let id = Uuid::new_v5(&ROOT, &input);
-        Ok(Self { name, id })
+        let id = Uuid::new_v5(&root, &input);
+        Self { name, id }
+    }
+
+    /// The same namespace as a version of this crate with another derivation would have it: to test that operations
+    /// that are open over an upgrade keep their stored keys.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn of_another_derivation(self) -> Self {
+        Self::under(Uuid::from_u128(1), self.name)
     }
 
     /// The name as given.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.name)
     }
 
     /// The key of one operation.

@@ -49,7 +49,7 @@ impl Invalid {
 /// It is required, never generated, and reaches the gateway; so it must hold no personal data. An `@` is refused,
 /// since references that contain one are nearly always e-mail addresses.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Reference(String);
+pub struct Reference(Arc<str>);
 
 impl Reference {
     /// The longest reference, in bytes of UTF-8.
@@ -77,7 +77,7 @@ impl Reference {
         if text.contains('@') {
             return refuse("contains an @: use an order number, not an e-mail address");
         }
-        Ok(Self(text))
+        Ok(Self(text.into()))
     }
 
     /// The text.
@@ -101,11 +101,11 @@ impl fmt::Debug for Reference {
 
 /// The gateway's own id of a payment or refund: `pi_...`, a `tranRef`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GatewayRef(String);
+pub struct GatewayRef(Arc<str>);
 
 impl GatewayRef {
     /// Wraps an id as the gateway gave it.
-    pub fn new(id: impl Into<String>) -> Self {
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self(id.into())
     }
 
@@ -210,7 +210,7 @@ pub struct Operation {
     attempt: NonZeroU32,
     amount: Option<Money>,
     target: Option<Target>,
-    gateway: Option<String>,
+    gateway: Option<Arc<str>>,
     description: Option<String>,
     metadata: BTreeMap<String, String>,
     expires_at: Option<Timestamp>,
@@ -291,7 +291,7 @@ impl Operation {
 
     /// Sends the operation through the gateway of this name; without it, through the first one configured.
     #[must_use]
-    pub fn through(mut self, gateway: impl Into<String>) -> Self {
+    pub fn through(mut self, gateway: impl Into<Arc<str>>) -> Self {
         self.gateway = Some(gateway.into());
         self
     }

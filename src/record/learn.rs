@@ -364,7 +364,7 @@ impl Record {
         line.sends = next.sends;
         match &observation.fact {
             Fact::Said(outcome) => {
-                outcome.as_str().clone_into(&mut line.note);
+                line.note = outcome.as_str().into();
                 if let Some(evidence) = outcome.evidence() {
                     line.http_status = evidence.http_status;
                     line.code.clone_from(&evidence.code);
@@ -376,12 +376,12 @@ impl Record {
                 line.http_status = failure.http_status();
                 line.code = failure.code().map(str::to_owned);
                 line.request_id = failure.request_id().map(str::to_owned);
-                failure.detail().clone_into(&mut line.note);
+                line.note = failure.detail().to_owned().into();
             }
-            Fact::Absent { counts: true } => "not found, which counts toward a proof".clone_into(&mut line.note),
-            Fact::Absent { counts: false } => "not found, which proves nothing yet".clone_into(&mut line.note),
-            Fact::NeverHappened => "absence proven: may be sent again".clone_into(&mut line.note),
-            Fact::Closed(_) => "absence proven: attempt closed".clone_into(&mut line.note),
+            Fact::Absent { counts: true } => line.note = "not found, which counts toward a proof".into(),
+            Fact::Absent { counts: false } => line.note = "not found, which proves nothing yet".into(),
+            Fact::NeverHappened => line.note = "absence proven: may be sent again".into(),
+            Fact::Closed(_) => line.note = "absence proven: attempt closed".into(),
         }
         line
     }

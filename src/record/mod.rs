@@ -10,6 +10,8 @@ use crate::failure::Failure;
 use crate::money::Money;
 use crate::operation::{Fingerprint, GatewayRef, Operation, OperationKey, OperationKind, Reference};
 use crate::outcome::{Failed, FailureCategory, Outcome, Unknown, UnknownReason};
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a journal stores for one operation.
@@ -19,12 +21,12 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Record {
     pub(crate) key: OperationKey,
-    pub(crate) namespace: String,
+    pub(crate) namespace: Arc<str>,
     pub(crate) kind: OperationKind,
     pub(crate) reference: Reference,
     pub(crate) attempt: u32,
-    pub(crate) gateway: String,
-    pub(crate) wire_identity: String,
+    pub(crate) gateway: Arc<str>,
+    pub(crate) wire_identity: Arc<str>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) amount: Option<Money>,
     pub(crate) target: Option<PaymentTarget>,
@@ -46,6 +48,10 @@ pub struct Record {
 
 /// Where an operation stands.
 #[allow(clippy::exhaustive_enums, reason = "every step of the engine decides for each state")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "an open record is the exception; most hold an outcome"
+)]
 #[derive(Clone, Debug)]
 pub enum State {
     /// A request is on its way, or its process died while it was. Whose, says the lease.
@@ -63,7 +69,7 @@ pub struct PaymentTarget {
     /// The gateway's id of the payment, where it is known.
     pub gateway_ref: Option<GatewayRef>,
     /// The identity under which the payment was sent (2C2P: its invoice number), where it went through this journal.
-    pub wire_identity: Option<String>,
+    pub wire_identity: Option<Arc<str>>,
 }
 
 /// The right of one call to send. It expires, and every write that follows it compares versions as well.
@@ -71,14 +77,14 @@ pub struct PaymentTarget {
 #[non_exhaustive]
 pub struct Lease {
     /// Who holds it: one call in one process.
-    pub owner: String,
+    pub owner: Arc<str>,
     /// Until when.
     pub until: Timestamp,
 }
 
 impl Lease {
     /// `owner` holds it until `until`.
-    pub fn new(owner: impl Into<String>, until: Timestamp) -> Self {
+    pub fn new(owner: impl Into<Arc<str>>, until: Timestamp) -> Self {
         Self {
             owner: owner.into(),
             until,
@@ -104,9 +110,9 @@ pub struct HistoryLine {
     /// How many sends there had been.
     pub sends: u32,
     /// The state before, in a word; empty for the first line.
-    pub from: String,
+    pub from: Cow<'static, str>,
     /// The state after.
-    pub to: String,
+    pub to: Cow<'static, str>,
     /// The HTTP status of the answer, where there was one.
     pub http_status: Option<u16>,
     /// The gateway's code.
@@ -116,12 +122,17 @@ pub struct HistoryLine {
     /// The answer was a stored one.
     pub replayed: bool,
     /// One sentence.
-    pub note: String,
+    pub note: Cow<'static, str>,
 }
 
 impl HistoryLine {
     /// A line without particulars.
-    pub fn new(at: Timestamp, source: Source, from: impl Into<String>, to: impl Into<String>) -> Self {
+    pub fn new(
+        at: Timestamp,
+        source: Source,
+        from: impl Into<Cow<'static, str>>,
+        to: impl Into<Cow<'static, str>>,
+    ) -> Self {
         Self {
             at,
             source,
@@ -132,7 +143,7 @@ impl HistoryLine {
             code: None,
             request_id: None,
             replayed: false,
-            note: String::new(),
+            note: Cow::Borrowed(""),
         }
     }
 }
@@ -143,8 +154,8 @@ impl HistoryLine {
 #[non_exhaustive]
 pub struct Instruction {
     key: OperationKey,
-    wire_identity: String,
-    operation: Operation,
+    wire_identity: Arc<str>,
+    operation: Arc<Operation>,
     target: Option<PaymentTarget>,
     first_sent_at: Timestamp,
     payable_until: Option<Timestamp>,
@@ -196,13 +207,13 @@ impl Instruction {
 }
 
 /// The identity and content of an operation about to be reserved.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Intent<'a> {
     pub(crate) key: OperationKey,
-    pub(crate) namespace: &'a str,
+    pub(crate) namespace: Arc<str>,
     pub(crate) operation: &'a Operation,
-    pub(crate) gateway: &'a str,
-    pub(crate) wire_identity: String,
+    pub(crate) gateway: Arc<str>,
+    pub(crate) wire_identity: Arc<str>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) target: Option<PaymentTarget>,
     pub(crate) payable_for: Option<Duration>,
@@ -215,11 +226,11 @@ impl Record {
         let page_closes = intent.payable_for.map(|duration| now.after(duration));
         Self {
             key: intent.key,
-            namespace: intent.namespace.to_owned(),
+            namespace: intent.namespace,
             kind: operation.kind(),
             reference: operation.reference().clone(),
             attempt: operation.attempt_number(),
-            gateway: intent.gateway.to_owned(),
+            gateway: intent.gateway,
             wire_identity: intent.wire_identity,
             fingerprint: intent.fingerprint,
             amount: operation.amount(),
@@ -261,21 +272,23 @@ impl Record {
         }
     }
 
-    /// The same record, to be looked at again at `due_at`, without a lease.
-    pub(crate) fn look_again_at(mut self, due_at: Option<Timestamp>) -> Self {
-        self.due_at = if self.is_open() { due_at } else { None };
+    /// The same record, to be looked at again at `due` while it is open, and no longer under a lease.
+    pub(crate) fn look_again_at(mut self, now: Timestamp, due: Timestamp) -> Self {
+        self.due_at = self.is_open().then_some(due);
+        self.lease = None;
         if let State::Known(Outcome::Unknown(unknown)) = &mut self.state {
-            unknown.next_look_at = due_at;
+            unknown.next_look_at = Some(due);
+            unknown.retry_after = due.since(now);
         }
         self
     }
 
     /// The permission to send `operation`, while the record says that it is being sent.
-    pub(crate) fn instruction(&self, operation: &Operation, timeout: Duration) -> Option<Instruction> {
+    pub(crate) fn instruction(&self, operation: &Arc<Operation>, timeout: Duration) -> Option<Instruction> {
         matches!(self.state, State::Sending).then(|| Instruction {
             key: self.key,
-            wire_identity: self.wire_identity.clone(),
-            operation: operation.clone(),
+            wire_identity: Arc::clone(&self.wire_identity),
+            operation: Arc::clone(operation),
             target: self.target.clone(),
             first_sent_at: self.first_sent_at,
             payable_until: self.payable_until,
@@ -451,6 +464,15 @@ impl Record {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// This record in the place of `released`, of which nothing was ever executed: it keeps that one's key.
+    #[must_use]
+    pub fn in_place_of(mut self, released: &Self) -> Self {
+        self.key = released.key;
+        self.created_at = released.created_at;
+        self.version = released.version + 1;
+        self
     }
 
     /// The same record under `lease` and with the next version: for journals that hand out due operations.

@@ -2,8 +2,8 @@
 
 use crate::clock::Timestamp;
 use crate::failure::FailureKind;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A bucket of retry tokens. A gateway in trouble empties it, and then calls stop retrying instead of adding load.
 #[derive(Debug)]
@@ -95,20 +95,26 @@ impl InquiryBudget {
 
     /// Takes one, if there is one at `now`.
     pub fn withdraw(&self, now: Timestamp) -> bool {
-        let mut bucket = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut bucket = self.filled(now);
+        let rest = bucket.level.checked_sub(1000);
+        bucket.level = rest.unwrap_or(bucket.level);
+        rest.is_some()
+    }
+
+    /// How many there are at `now`.
+    pub fn available(&self, now: Timestamp) -> usize {
+        usize::try_from(self.filled(now).level / 1000).unwrap_or(usize::MAX)
+    }
+
+    fn filled(&self, now: Timestamp) -> MutexGuard<'_, Bucket> {
+        let mut bucket = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = bucket.at.map_or(0, |at| now.since(at).as_millis());
         let earned = u64::try_from(passed)
             .unwrap_or(u64::MAX)
             .saturating_mul(u64::from(self.per_second));
         bucket.level = bucket.level.saturating_add(earned).min(u64::from(self.burst) * 1000);
         bucket.at = Some(bucket.at.map_or(now, |at| at.max(now)));
-        match bucket.level.checked_sub(1000) {
-            Some(rest) => {
-                bucket.level = rest;
-                true
-            }
-            None => false,
-        }
+        bucket
     }
 }
 

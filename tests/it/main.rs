@@ -3,7 +3,19 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test a panic is how a failure is reported, in its helpers too"
+    reason = "in a test a panic is how a failure is reported"
 )]
 
+mod architecture;
+mod attempts;
 mod cases;
+mod concurrent;
+mod documents;
+mod execute;
+mod fakes;
+mod gateway_stripe;
+mod puppet;
+mod reconcile;
+mod shop;
+mod unknown;
+mod weight;

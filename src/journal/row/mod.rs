@@ -91,19 +91,23 @@ impl Row {
         let stored = Stored {
             form: FORM,
             key: record.key.to_string(),
-            namespace: record.namespace.clone(),
+            namespace: record.namespace.to_string(),
             kind: record.kind.as_str().to_owned(),
             reference: record.reference.as_str().to_owned(),
             attempt: record.attempt,
-            gateway: record.gateway.clone(),
-            wire_identity: record.wire_identity.clone(),
+            gateway: record.gateway.to_string(),
+            wire_identity: record.wire_identity.to_string(),
             fingerprint: record.fingerprint.to_string(),
             amount: record.amount.map(StoredMoney::new),
             target_ref: record
                 .target
                 .as_ref()
                 .and_then(|target| text(target.gateway_ref.as_ref())),
-            target_identity: record.target.as_ref().and_then(|target| target.wire_identity.clone()),
+            target_identity: record
+                .target
+                .as_ref()
+                .and_then(|target| target.wire_identity.as_deref())
+                .map(str::to_owned),
             state: StoredState::new(&record.state),
             gateway_ref: text(record.gateway_ref.as_ref()),
             sends: record.sends,
@@ -115,7 +119,7 @@ impl Row {
             last_absence_at: record.absences.last.map(Timestamp::unix_millis),
             looks: record.looks,
             due_at: record.due_at.map(Timestamp::unix_millis),
-            lease_owner: record.lease.as_ref().map(|lease| lease.owner.clone()),
+            lease_owner: record.lease.as_ref().map(|lease| lease.owner.to_string()),
             lease_until: record.lease.as_ref().map(|lease| lease.until.unix_millis()),
             created_at: record.created_at.unix_millis(),
             updated_at: record.updated_at.unix_millis(),
@@ -140,7 +144,7 @@ impl Row {
         }
         let target = PaymentTarget {
             gateway_ref: stored.target_ref.map(GatewayRef::new),
-            wire_identity: stored.target_identity,
+            wire_identity: stored.target_identity.map(Into::into),
         };
         let has_target = target.gateway_ref.is_some() || target.wire_identity.is_some();
         let lease = stored
@@ -149,12 +153,12 @@ impl Row {
             .map(|(owner, until)| Lease::new(owner, Timestamp::from_unix_millis(until)));
         Ok(Record {
             key: OperationKey::parse(&stored.key).ok_or_else(|| unreadable("key"))?,
-            namespace: stored.namespace,
+            namespace: stored.namespace.into(),
             kind: OperationKind::parse(&stored.kind).ok_or_else(|| unreadable("kind"))?,
             reference: Reference::new(stored.reference).map_err(|_| unreadable("reference"))?,
             attempt: stored.attempt,
-            gateway: stored.gateway,
-            wire_identity: stored.wire_identity,
+            gateway: stored.gateway.into(),
+            wire_identity: stored.wire_identity.into(),
             fingerprint: Fingerprint::parse(&stored.fingerprint).ok_or_else(|| unreadable("fingerprint"))?,
             amount: stored.amount.map(|money| money.read()).transpose()?,
             target: has_target.then_some(target),
@@ -187,13 +191,13 @@ impl Row {
             at: line.at.unix_millis(),
             source: line.source.as_str().to_owned(),
             sends: line.sends,
-            from: line.from.clone(),
-            to: line.to.clone(),
+            from: line.from.to_string(),
+            to: line.to.to_string(),
             http_status: line.http_status,
             code: line.code.clone(),
             request_id: line.request_id.clone(),
             replayed: line.replayed,
-            note: line.note.clone(),
+            note: line.note.to_string(),
         };
         serde_json::to_string(&stored)
             .map_err(|error| JournalError::permanent("a history line could not be written").with_source(error))
@@ -213,7 +217,7 @@ impl Row {
         line.code = stored.code;
         line.request_id = stored.request_id;
         line.replayed = stored.replayed;
-        line.note = stored.note;
+        line.note = stored.note.into();
         Ok(line)
     }
 }

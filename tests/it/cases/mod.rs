@@ -1,4 +1,5 @@
-//! Failures seen in the field, by their numbers.
+//! The field cases, by number.
 
-#[cfg(feature = "twoc2p")]
+mod amounts;
+mod two_workers;
 mod twoc2p;

@@ -94,10 +94,10 @@ pub(super) fn reserve(gateway: &TwoC2p, operation: &Operation) -> Record {
     let prepared = gateway.prepare(key, operation).unwrap();
     let intent = Intent {
         key,
-        namespace: "shop1",
+        namespace: "shop1".into(),
         operation,
-        gateway: NAME,
-        wire_identity: prepared.wire_identity,
+        gateway: NAME.into(),
+        wire_identity: prepared.wire_identity.into(),
         fingerprint: operation.fingerprint(),
         target: None,
         payable_for: prepared.payable_for,
@@ -107,7 +107,9 @@ pub(super) fn reserve(gateway: &TwoC2p, operation: &Operation) -> Record {
 
 pub(super) async fn send(gateway: &TwoC2p, operation: &Operation) -> Result<Outcome, Failure> {
     let record = reserve(gateway, operation);
-    let instruction = record.instruction(operation, Duration::from_secs(15)).unwrap();
+    let instruction = record
+        .instruction(&Arc::new(operation.clone()), Duration::from_secs(15))
+        .unwrap();
     gateway.send(&instruction).await
 }
 

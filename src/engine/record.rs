@@ -1,0 +1,85 @@
+//! The one write path: whatever is learned about an operation, from whomever, is stored here and nowhere else.
+
+use super::Inner;
+use crate::error::JournalError;
+use crate::journal::Replaced;
+use crate::record::{Fact, Observation, Record, Recorded, Source};
+use crate::retry::look_after;
+use tracing::debug;
+
+/// How often a write is tried again because somebody else was first. Each round means that another writer got on.
+const ROUNDS: u32 = 32;
+
+/// What became of an observation.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    /// The record as it is now stored.
+    pub(crate) record: Record,
+    /// Whether this observer was the first to bring the change about.
+    pub(crate) recorded: Recorded,
+    /// Two final answers contradict each other: one inquiry decides.
+    pub(crate) contradiction: bool,
+}
+
+impl Inner {
+    /// Stores what `fact` makes of `record`, or of what the record has become meanwhile.
+    pub(crate) async fn observe(
+        &self,
+        record: Record,
+        source: Source,
+        fact: Fact,
+        event: Option<&str>,
+    ) -> Result<Observed, JournalError> {
+        let mut current = record;
+        for _ in 0..ROUNDS {
+            let now = self.clock.now();
+            let learned = current.learn(&Observation::new(source, now, fact.clone()));
+            let due = now.after(look_after(learned.record.looks, learned.record.key));
+            let next = learned.record.look_again_at(now, due);
+            match self
+                .journal
+                .replace(current.version, &next, &learned.line, event)
+                .await?
+            {
+                Replaced::Stored => {
+                    debug!(
+                        key = %next.key, source = source.as_str(), from = %learned.line.from, to = %learned.line.to,
+                        code = learned.line.code, request_id = learned.line.request_id, "payonce.recorded"
+                    );
+                    return Ok(Observed {
+                        record: next,
+                        recorded: learned.recorded,
+                        contradiction: learned.contradiction,
+                    });
+                }
+                Replaced::Seen => return Ok(Observed::already(current)),
+                Replaced::Stale(newer) if holds_for_newer(&fact) => current = newer,
+                Replaced::Stale(newer) => return Ok(Observed::already(newer)),
+            }
+        }
+        Err(JournalError::transient(
+            "the operation is being changed by too many writers at once",
+        ))
+    }
+}
+
+impl Observed {
+    fn already(record: Record) -> Self {
+        Self {
+            record,
+            recorded: Recorded::Already,
+            contradiction: false,
+        }
+    }
+}
+
+/// Does the fact still hold when the record has changed since it was learned? What the gateway said does, and so does
+/// a lost answer. A "not found", a failed inquiry and a send that did not happen are about the record as it was: in
+/// the meantime another worker may have sent.
+fn holds_for_newer(fact: &Fact) -> bool {
+    match fact {
+        Fact::Said(_) => true,
+        Fact::Ended(failure) => failure.may_have_executed(),
+        Fact::Absent { .. } | Fact::NeverHappened | Fact::Closed(_) | Fact::Blind(_) => false,
+    }
+}

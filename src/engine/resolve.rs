@@ -1,0 +1,60 @@
+//! Asking the gateway what became of an operation. Nothing here can cause an effect.
+
+use super::Inner;
+use crate::error::JournalError;
+use crate::gateway::{Gateway, Inquiry};
+use crate::record::{Fact, Record, Source, State};
+use crate::retry::{AbsenceVerdict, AfterAbsence, absence};
+use std::sync::Arc;
+
+/// What one inquiry brought.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The record as it is now stored.
+    pub(crate) record: Record,
+    /// The inquiry itself failed: asking again may help at once.
+    pub(crate) blind: bool,
+}
+
+impl Inner {
+    /// Asks once about an open record and stores what was learned. One that is not open, or that a call is sending at
+    /// this moment, comes back as it is: "not found" would mean nothing while the request is on its way.
+    pub(crate) async fn resolve(&self, record: Record) -> Result<Record, JournalError> {
+        let now = self.clock.now();
+        let being_sent =
+            matches!(record.state, State::Sending) && record.lease.as_ref().is_some_and(|it| it.until > now);
+        if !record.is_open() || being_sent {
+            return Ok(record);
+        }
+        Ok(self.ask(record).await?.record)
+    }
+
+    /// Asks once, whatever the state, and stores what was learned. Only for a record that no call is sending.
+    pub(crate) async fn ask(&self, record: Record) -> Result<Asked, JournalError> {
+        let gateway = self.gateway(&record.gateway).map(Arc::clone);
+        let Some(gateway) = gateway.filter(|_| self.inquiry_budget.withdraw(self.clock.now())) else {
+            return Ok(Asked { record, blind: false });
+        };
+        let fact = match gateway.inquire(&record).await {
+            Ok(Inquiry::Found(outcome)) => Fact::Said(outcome),
+            Ok(Inquiry::Absent { consistent }) => self.not_found(&record, &gateway, consistent),
+            Err(failure) => Fact::Blind(failure),
+        };
+        let blind = matches!(fact, Fact::Blind(_));
+        let observed = self.observe(record, Source::Inquiry, fact, None).await?;
+        Ok(Asked {
+            record: observed.record,
+            blind,
+        })
+    }
+
+    fn not_found(&self, record: &Record, gateway: &Arc<dyn Gateway>, consistent: bool) -> Fact {
+        let promise = gateway.promise(record.kind);
+        match absence(record, &promise, consistent, self.clock.now()) {
+            AbsenceVerdict::Inconclusive => Fact::Absent { counts: false },
+            AbsenceVerdict::Counts => Fact::Absent { counts: true },
+            AbsenceVerdict::Proven(AfterAbsence::SendAgain) => Fact::NeverHappened,
+            AbsenceVerdict::Proven(AfterAbsence::Closed(category)) => Fact::Closed(category),
+        }
+    }
+}

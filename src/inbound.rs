@@ -1,0 +1,133 @@
+//! Notifications: verified first, then taken through the same write path as every other observation.
+
+use crate::engine::Payments;
+use crate::error::JournalError;
+use crate::gateway::{About, Gateway, Notification, NotificationError, RawNotification};
+use crate::journal::Wanted;
+use crate::operation::{Invalid, OperationKey};
+use crate::outcome::Outcome;
+use crate::record::{Fact, Record, Recorded, Source};
+use std::sync::Arc;
+
+/// What a notification led to.
+#[allow(clippy::large_enum_variant, reason = "made once a notification")]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Intake {
+    /// It is about this operation. Acknowledge it to the gateway.
+    Taken {
+        /// The operation.
+        key: OperationKey,
+        /// What is now known about it.
+        outcome: Outcome,
+        /// [`Recorded::First`] for at most one observer of each change: only that one acts on it.
+        recorded: Recorded,
+    },
+    /// Authentic, and about nothing in this journal or of no known type. Acknowledge it to the gateway.
+    Ignored {
+        /// The gateway's name for what happened.
+        name: String,
+    },
+}
+
+/// Why a notification must not be acknowledged.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InboundError {
+    /// No gateway of this name is configured.
+    #[error("the notification cannot be taken")]
+    Unconfigured(#[source] Invalid),
+    /// Not authentic, or malformed. Answer 400: sending it again will not help.
+    #[error("the notification was refused")]
+    Refused(#[source] NotificationError),
+    /// It could not be stored. Answer 503, so that the gateway sends it again.
+    #[error("the notification could not be stored; let the gateway send it again")]
+    TryAgain(#[source] JournalError),
+}
+
+impl Payments {
+    /// Takes a notification for the gateway named `gateway`: the raw headers and body of a webhook or callback.
+    ///
+    /// # Errors
+    /// [`InboundError`], which says what to answer the sender. Nothing was changed.
+    pub async fn notify(&self, gateway: &str, raw: &RawNotification) -> Result<Intake, InboundError> {
+        let gateway = self.inner().gateway(gateway).ok_or_else(|| {
+            InboundError::Unconfigured(Invalid::new("gateway", "no gateway of this name is configured"))
+        })?;
+        let notification = gateway.read_notification(raw).map_err(InboundError::Refused)?;
+        self.take(gateway, notification).await.map_err(InboundError::TryAgain)
+    }
+
+    async fn take(&self, gateway: &Arc<dyn Gateway>, notification: Notification) -> Result<Intake, JournalError> {
+        let Some(record) = self.subject(gateway.name(), &notification.about).await? else {
+            return Ok(Intake::Ignored {
+                name: notification.name,
+            });
+        };
+        let key = record.key();
+        let Some(said) = notification.says else {
+            let before = record.state_word();
+            let record = self.inner().resolve(record).await?;
+            let recorded = if before == record.state_word() {
+                Recorded::Already
+            } else {
+                Recorded::First
+            };
+            return Ok(Intake::Taken {
+                key,
+                outcome: record.outcome(),
+                recorded,
+            });
+        };
+        let event = Some(notification.event_id.as_str());
+        let observed = self
+            .inner()
+            .observe(record, Source::Notification, Fact::Said(said), event)
+            .await?;
+        let record = if observed.contradiction {
+            self.inner().ask(observed.record).await?.record
+        } else {
+            observed.record
+        };
+        Ok(Intake::Taken {
+            key,
+            outcome: record.outcome(),
+            recorded: observed.recorded,
+        })
+    }
+
+    /// The operation that a notification is about. What does not belong to the gateway is not found.
+    async fn subject(&self, gateway: &str, about: &[About]) -> Result<Option<Record>, JournalError> {
+        let namespace = || self.inner().namespace().as_str().to_owned();
+        for about in about {
+            let wanted = match about {
+                About::Key(key) => {
+                    let record = self.inner().journal().load(*key).await?;
+                    let ours = record.filter(|record| {
+                        record.gateway() == gateway && record.namespace() == self.inner().namespace().as_str()
+                    });
+                    if ours.is_some() {
+                        return Ok(ours);
+                    }
+                    continue;
+                }
+                About::WireIdentity(identity) => Wanted::WireIdentity {
+                    namespace: namespace(),
+                    gateway: gateway.to_owned(),
+                    identity: identity.clone(),
+                },
+                About::GatewayRef(id) => Wanted::GatewayRef {
+                    namespace: namespace(),
+                    gateway: gateway.to_owned(),
+                    id: id.clone(),
+                },
+            };
+            // Several operations share a payment's id (a charge and its refund): such a hint decides nothing.
+            let mut found = self.inner().journal().find(&wanted, 2).await?;
+            if found.len() == 1 {
+                return Ok(found.pop());
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,1 @@
+//! Inside of the journal: what cannot be seen from outside.

@@ -1,0 +1,116 @@
+//! The worker that resolves what is unknown or was left by a dead process. It only ever reads from gateways.
+
+use crate::engine::Payments;
+use crate::error::JournalError;
+use crate::record::Lease;
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+use tracing::warn;
+
+/// How long a worker keeps what it has claimed to itself.
+const LEASE: Duration = Duration::from_secs(120);
+
+/// Claims what is due, inquires, records, and schedules the next look. Any number may run, in any process.
+#[derive(Clone, Debug)]
+pub struct Reconciler {
+    payments: Payments,
+    batch: usize,
+    pause: Duration,
+}
+
+/// What one round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Round {
+    /// Operations that were due.
+    pub looked_at: usize,
+    /// Of these, how many are settled now.
+    pub settled: usize,
+}
+
+impl Reconciler {
+    /// A worker for the operations of `payments`.
+    #[must_use]
+    pub fn new(payments: Payments) -> Self {
+        Self {
+            payments,
+            batch: 32,
+            pause: Duration::from_secs(1),
+        }
+    }
+
+    /// How many operations one round takes, at most.
+    #[must_use]
+    pub fn batch(mut self, operations: usize) -> Self {
+        self.batch = operations;
+        self
+    }
+
+    /// How long to rest after a round that found nothing due.
+    #[must_use]
+    pub fn pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
+        self
+    }
+
+    /// One round: what is due now, once.
+    ///
+    /// # Errors
+    /// [`JournalError`] when nothing could be claimed. A claimed operation whose result cannot be stored is looked at
+    /// again when its lease ends.
+    pub async fn run_once(&self) -> Result<Round, JournalError> {
+        let inner = self.payments.inner();
+        let now = inner.clock().now();
+        let lease = Lease::new(inner.owner(), now.after(LEASE));
+        let namespace = inner.namespace().as_str();
+        // No more than may be asked about: what is claimed and not asked would lie idle until its lease ends.
+        let batch = self.batch.min(inner.inquiries_left());
+        let claimed = inner.journal().claim_due(namespace, now, &lease, batch).await?;
+        let mut round = Round::default();
+        for record in claimed {
+            round.looked_at += 1;
+            let key = record.key();
+            match inner.ask(record).await {
+                Ok(asked) if !asked.record.is_open() => round.settled += 1,
+                Ok(_) => {}
+                Err(error) => warn!(%key, %error, "payonce.look_not_recorded"),
+            }
+        }
+        Ok(round)
+    }
+
+    /// Rounds until `shutdown` completes. A journal that fails is tried again after the pause.
+    pub async fn run_until(&self, shutdown: impl Future<Output = ()> + Send) {
+        let mut shutdown = pin!(shutdown);
+        loop {
+            let idle = match self.run_once().await {
+                Ok(round) => round.looked_at == 0,
+                Err(error) => {
+                    warn!(%error, "payonce.reconciler_round_failed");
+                    true
+                }
+            };
+            let pause = if idle { self.pause } else { Duration::ZERO };
+            let rest = self.payments.inner().clock().sleep(pause);
+            if first_of(shutdown.as_mut(), rest).await {
+                return;
+            }
+        }
+    }
+}
+
+/// `true` when `stop` is done first, `false` when `rest` is.
+async fn first_of(
+    mut stop: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
+    rest: impl Future<Output = ()> + Send,
+) -> bool {
+    let mut rest = pin!(rest);
+    std::future::poll_fn(|context| {
+        if stop.as_mut().poll(context).is_ready() {
+            return std::task::Poll::Ready(true);
+        }
+        rest.as_mut().poll(context).map(|()| false)
+    })
+    .await
+}
