@@ -44,11 +44,25 @@ impl Form {
 
     /// The encoded bytes, which are ASCII.
     pub(super) fn encode(&self) -> String {
-        let mut out = String::new();
-        for (name, field) in &self.fields {
-            walk(&mut out, &escaped(name), field);
-        }
+        let (mut out, mut name) = (String::with_capacity(256), String::new());
+        self.walk(&mut out, &mut name);
         out
+    }
+
+    /// Both official encoders leave the brackets of the structure as they are and escape everything else.
+    fn walk(&self, out: &mut String, name: &mut String) {
+        let outer = name.len();
+        for (inner, field) in &self.fields {
+            if outer == 0 {
+                name.extend(byte_serialize(inner.as_bytes()));
+            } else {
+                name.push('[');
+                name.extend(byte_serialize(inner.as_bytes()));
+                name.push(']');
+            }
+            field.walk(out, name);
+            name.truncate(outer);
+        }
     }
 }
 
@@ -61,36 +75,29 @@ impl Field {
             Self::Hash(form) => form.fields.is_empty(),
         }
     }
-}
 
-/// Both official encoders leave the brackets of the structure as they are and escape everything else.
-fn walk(out: &mut String, name: &str, field: &Field) {
-    match field {
-        Field::Nothing => {}
-        Field::Text(text) => {
-            if !out.is_empty() {
-                out.push('&');
+    fn walk(&self, out: &mut String, name: &mut String) {
+        match self {
+            Self::Nothing => {}
+            Self::Text(text) => {
+                if !out.is_empty() {
+                    out.push('&');
+                }
+                out.push_str(name);
+                out.push('=');
+                out.extend(byte_serialize(text.as_bytes()));
             }
-            out.push_str(name);
-            out.push('=');
-            out.push_str(&escaped(text));
-        }
-        Field::List(fields) => {
-            let present = fields.iter().filter(|field| !field.is_nothing());
-            for (index, field) in present.enumerate() {
-                walk(out, &format!("{name}[{index}]"), field);
+            Self::List(fields) => {
+                let outer = name.len();
+                for (index, field) in fields.iter().filter(|field| !field.is_nothing()).enumerate() {
+                    name.push_str(&format!("[{index}]"));
+                    field.walk(out, name);
+                    name.truncate(outer);
+                }
             }
-        }
-        Field::Hash(form) => {
-            for (inner, field) in &form.fields {
-                walk(out, &format!("{name}[{}]", escaped(inner)), field);
-            }
+            Self::Hash(form) => form.walk(out, name),
         }
     }
-}
-
-fn escaped(text: &str) -> String {
-    byte_serialize(text.as_bytes()).collect()
 }
 
 /// Names only: values may be tokens.

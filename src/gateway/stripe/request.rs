@@ -11,6 +11,7 @@ use crate::gateway::Refusal;
 use crate::money::Money;
 use crate::operation::{Invalid, Operation, OperationKey, OperationKind, Target};
 use crate::record::Instruction;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,11 +35,11 @@ pub(super) struct Call {
 }
 
 /// The options given, or the default ones.
-pub(super) fn options(operation: &Operation) -> StripeOptions {
-    operation
-        .options::<StripeOptions>()
-        .cloned()
-        .unwrap_or_else(StripeOptions::client_side)
+pub(super) fn options(operation: &Operation) -> Cow<'_, StripeOptions> {
+    match operation.options::<StripeOptions>() {
+        Some(options) => Cow::Borrowed(options),
+        None => Cow::Owned(StripeOptions::client_side()),
+    }
 }
 
 /// Checks that the operation can be sent, and says how long the payer can act on it.
