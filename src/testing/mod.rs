@@ -2,6 +2,7 @@
 
 mod bank;
 mod clock;
+pub mod conformance;
 mod fault;
 mod gateway;
 pub mod server;

@@ -81,7 +81,7 @@ pub(super) fn create_file(path: &Path) -> Result<PathBuf, JournalError> {
 pub(super) fn open_for_writing(path: &Path, busy_timeout: Duration) -> Result<Connection, JournalError> {
     let mut connection = connect(path, busy_timeout)?;
     // Before anything is changed: what is not ours, or of a newer version, is left as it is.
-    version(&connection)?;
+    settled_version(&mut connection)?;
     use_log(&connection, busy_timeout)?;
     for (pragma, value) in [
         ("synchronous", "FULL"),
@@ -113,11 +113,6 @@ pub(super) fn still_current(version: i64) -> Result<(), JournalError> {
     }
 }
 
-#[cfg(test)]
-pub(super) fn limit_pages(connection: &Connection, pages: u32) -> Result<(), JournalError> {
-    set(connection, "max_page_count", &pages.to_string())
-}
-
 fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, JournalError> {
     // No CREATE: the file is there. No URI: a path is a path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -140,7 +135,11 @@ fn use_log(connection: &Connection, busy_timeout: Duration) -> Result<(), Journa
         let mode = connection.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0));
         match mode {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
-            Ok(_) => return Err(JournalError::permanent("the journal's file system allows no write-ahead log")),
+            Ok(_) => {
+                return Err(JournalError::permanent(
+                    "the journal's file system allows no write-ahead log",
+                ));
+            }
             Err(error) if is_busy(&error) && begun.elapsed() < busy_timeout => {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -149,9 +148,19 @@ fn use_log(connection: &Connection, busy_timeout: Duration) -> Result<(), Journa
     }
 }
 
-/// The version of the schema, 0 for an empty file.
+/// The version of the schema as no other connection is changing it.
+fn settled_version(connection: &mut Connection) -> Result<usize, JournalError> {
+    let snapshot = connection.transaction().map_err(failed)?;
+    version(&snapshot)
+}
+
+/// The version of the schema, 0 for an empty file. Reads several things, so it wants a transaction around it.
 fn version(connection: &Connection) -> Result<usize, JournalError> {
-    let number = |sql: &str| connection.query_row(sql, (), |row| row.get::<_, i64>(0)).map_err(failed);
+    let number = |sql: &str| {
+        connection
+            .query_row(sql, (), |row| row.get::<_, i64>(0))
+            .map_err(failed)
+    };
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
@@ -168,7 +177,7 @@ fn version(connection: &Connection) -> Result<usize, JournalError> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<(), JournalError> {
-    if version(connection)? == MIGRATIONS.len() {
+    if settled_version(connection)? == MIGRATIONS.len() {
         return Ok(());
     }
     let transaction = connection
