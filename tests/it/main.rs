@@ -14,6 +14,8 @@ mod documents;
 mod execute;
 mod fakes;
 mod gateway_stripe;
+mod journal_memory;
+mod journal_sqlite;
 mod puppet;
 mod reconcile;
 mod shop;
