@@ -8,6 +8,7 @@ mod amount;
 mod codes;
 mod form;
 mod inquiry;
+mod json;
 mod notification;
 mod object;
 mod options;
