@@ -1,5 +1,6 @@
 //! A journal in memory: for tests, and for programs whose operations need not outlive the process.
 
+use super::row::Row;
 use super::{Journal, Replaced, Reservation, Wanted};
 use crate::clock::Timestamp;
 use crate::error::JournalError;
@@ -69,7 +70,8 @@ impl fmt::Debug for MemoryJournal {
 impl Journal for MemoryJournal {
     async fn reserve(&self, record: &Record, line: &HistoryLine) -> Result<Reservation, JournalError> {
         let mut tables = self.tables();
-        let mut record = record.clone();
+        let mut record = Row::kept(record.clone());
+        let mut replaced = None;
         let family = (Arc::clone(&record.namespace), record.kind, record.reference.clone());
         for key in tables.attempts.get(&family).into_iter().flatten() {
             let Some(Entry { record: other, .. }) = tables.operations.get(key).map(Box::as_ref) else {
@@ -80,6 +82,7 @@ impl Journal for MemoryJournal {
                     return Ok(Reservation::Existing(other.clone()));
                 }
                 record = record.in_place_of(other);
+                replaced = Some(identity(other));
             }
         }
         for key in tables
@@ -97,15 +100,16 @@ impl Journal for MemoryJournal {
                 return Ok(Reservation::Blocked(other.record.clone()));
             }
         }
-        let identity = (
-            Arc::clone(&record.namespace),
-            Arc::clone(&record.gateway),
-            Arc::clone(&record.wire_identity),
-        );
-        let holder = *tables.identities.entry(identity).or_insert(record.key);
-        if let Some(other) = tables.operations.get(&holder).filter(|_| holder != record.key) {
+        let identity = identity(&record);
+        if let Some(holder) = tables.identities.get(&identity).filter(|key| **key != record.key)
+            && let Some(other) = tables.operations.get(holder)
+        {
             return Ok(Reservation::IdentityTaken(other.record.clone()));
         }
+        if let Some(replaced) = replaced {
+            tables.identities.remove(&replaced);
+        }
+        tables.identities.insert(identity, record.key);
         match tables.operations.entry(record.key) {
             Occupied(mut entry) => {
                 entry.get_mut().record = record.clone();
@@ -145,7 +149,7 @@ impl Journal for MemoryJournal {
         if entry.record.version != expected {
             return Ok(Replaced::Stale(entry.record.clone()));
         }
-        entry.record = next.clone();
+        entry.record = Row::kept(next.clone());
         entry.history.push(line.clone());
         tables.events.extend(event);
         Ok(Replaced::Stored)
@@ -196,6 +200,14 @@ impl Journal for MemoryJournal {
             .map(|entry| entry.history.clone())
             .unwrap_or_default())
     }
+}
+
+fn identity(record: &Record) -> Identity {
+    (
+        Arc::clone(&record.namespace),
+        Arc::clone(&record.gateway),
+        Arc::clone(&record.wire_identity),
+    )
 }
 
 fn matches(record: &Record, wanted: &Wanted) -> bool {

@@ -11,6 +11,7 @@
 
 mod bank;
 mod clock;
+pub mod conformance;
 mod fault;
 mod gateway;
 mod reserved;

@@ -183,6 +183,7 @@ fn c31_malformed_headers_are_refused_by_type() {
         format!("v1={V1}"),
         "=,=,=".to_owned(),
         "v1=a,".repeat(14_000),
+        format!("t={NOW},v1={V1}{}", ",v0=a".repeat(14_000)),
         format!("t={NOW}{}", format!(",v1={V1}").repeat(17)),
         format!("t=1767225299,t={NOW},v1=c1cfe6611914043c47a909cc2688095ceb7c476ce70beac3e113db2487bf2c3e"),
         format!("t={NOW},t=1767225299,v1=c1cfe6611914043c47a909cc2688095ceb7c476ce70beac3e113db2487bf2c3e"),

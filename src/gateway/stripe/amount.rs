@@ -69,6 +69,14 @@ mod tests {
     }
 
     #[test]
+    fn currencies_without_decimals_are_sent_as_they_are() {
+        let codes = "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF";
+        for code in codes.split(' ') {
+            assert_eq!(to_wire(money(&format!("7 {code}"))), Ok(7), "{code}");
+        }
+    }
+
+    #[test]
     fn c46_the_third_decimal_must_be_zero() {
         assert_eq!(to_wire(money("35.200 KWD")), Ok(35_200));
         assert_eq!(to_wire(money("18.600 KWD")), Ok(18_600));

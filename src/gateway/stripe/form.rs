@@ -203,6 +203,7 @@ mod tests {
             .put("b", 2000)
             .put("nothing", None::<&str>)
             .put("empty_list", Vec::<&str>::new())
+            .put("gap", vec![None, Some("after")])
             .put("empty_hash", Form::new())
             .put(
                 "a",
@@ -212,7 +213,10 @@ mod tests {
                     .put("x", vec!["1 2", "&"]),
             )
             .put("unset", "");
-        assert_eq!(form.encode(), "b=2000&a[z]=true&a[x][0]=1+2&a[x][1]=%26&unset=");
+        assert_eq!(
+            form.encode(),
+            "b=2000&gap[0]=after&a[z]=true&a[x][0]=1+2&a[x][1]=%26&unset="
+        );
         assert!(!format!("{form:?}").contains("2000"));
     }
 

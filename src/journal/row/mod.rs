@@ -182,6 +182,15 @@ impl Row {
         })
     }
 
+    /// What [`Self::read`] gives back for `record` once it has been written: all but what is secret. For journals that
+    /// keep records as they are.
+    #[must_use]
+    pub fn kept(record: Record) -> Record {
+        let mut record = record;
+        record.state = state::kept(record.state);
+        record
+    }
+
     /// The text to store for a line of history.
     ///
     /// # Errors

@@ -93,6 +93,33 @@ impl StoredEvidence {
     }
 }
 
+/// The state without what has no field below.
+pub(super) fn kept(state: State) -> State {
+    let mut state = state;
+    match &mut state {
+        State::Known(Outcome::Pending(pending)) if stored_page(&pending.next).is_none() => {
+            pending.next = NextStep::Wait;
+        }
+        State::Known(Outcome::Failed(failed)) => failed.payer_may_retry = false,
+        State::Sending
+        | State::Released
+        | State::Known(Outcome::Succeeded(_) | Outcome::Pending(_) | Outcome::Unknown(_) | Outcome::Conflict(_)) => {}
+    }
+    state
+}
+
+/// The one link that a caller needs again after a crash. All else is asked for anew.
+fn stored_page(next: &NextStep) -> Option<String> {
+    match next {
+        NextStep::Redirect { url } => Some(url.expose().to_owned()),
+        NextStep::Wait
+        | NextStep::Confirm { .. }
+        | NextStep::QrCode { .. }
+        | NextStep::PaySlip { .. }
+        | NextStep::OpenApp { .. } => None,
+    }
+}
+
 impl StoredState {
     pub(super) fn new(state: &State) -> Self {
         let outcome = match state {
@@ -110,15 +137,7 @@ impl StoredState {
             },
             Outcome::Pending(payload) => Self::Pending {
                 gateway_ref: text(payload.gateway_ref.as_ref()),
-                // The one link that a caller needs again after a crash. All else is asked for anew.
-                page_url: match &payload.next {
-                    NextStep::Redirect { url } => Some(url.expose().to_owned()),
-                    NextStep::Wait
-                    | NextStep::Confirm { .. }
-                    | NextStep::QrCode { .. }
-                    | NextStep::PaySlip { .. }
-                    | NextStep::OpenApp { .. } => None,
-                },
+                page_url: stored_page(&payload.next),
                 expires_at: payload.expires_at.map(Timestamp::unix_millis),
                 evidence: StoredEvidence::new(&payload.evidence),
                 at: payload.at.map(Timestamp::unix_millis),

@@ -53,9 +53,6 @@ pub struct SqliteJournal {
 #[derive(Clone, Debug)]
 pub struct SqliteJournalBuilder {
     busy_timeout: Duration,
-    /// Stands in for a full disk.
-    #[cfg(test)]
-    max_pages: Option<u32>,
 }
 
 impl SqliteJournal {
@@ -73,8 +70,6 @@ impl SqliteJournal {
     pub fn builder() -> SqliteJournalBuilder {
         SqliteJournalBuilder {
             busy_timeout: Duration::from_secs(5),
-            #[cfg(test)]
-            max_pages: None,
         }
     }
 
@@ -107,10 +102,6 @@ impl SqliteJournalBuilder {
     pub fn open(self, path: impl AsRef<Path>) -> Result<SqliteJournal, JournalError> {
         let path = schema::create_file(path.as_ref())?;
         let writing = schema::open_for_writing(&path, self.busy_timeout)?;
-        #[cfg(test)]
-        if let Some(pages) = self.max_pages {
-            schema::limit_pages(&writing, pages)?;
-        }
         let reading = schema::open_for_reading(&path, self.busy_timeout)?;
         Ok(SqliteJournal {
             path,
@@ -174,6 +165,3 @@ impl Journal for SqliteJournal {
         self.reader.ask(move |tables| tables.history(key)).await
     }
 }
-
-#[cfg(test)]
-mod tests;

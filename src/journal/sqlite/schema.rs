@@ -81,7 +81,7 @@ pub(super) fn create_file(path: &Path) -> Result<PathBuf, JournalError> {
 pub(super) fn open_for_writing(path: &Path, busy_timeout: Duration) -> Result<Connection, JournalError> {
     let mut connection = connect(path, busy_timeout)?;
     // Before anything is changed: what is not ours, or of a newer version, is left as it is.
-    version(&connection)?;
+    settled_version(&mut connection)?;
     use_log(&connection, busy_timeout)?;
     for (pragma, value) in [
         ("synchronous", "FULL"),
@@ -111,11 +111,6 @@ pub(super) fn still_current(version: i64) -> Result<(), JournalError> {
         Ok(version) if version == MIGRATIONS.len() => Ok(()),
         _ => Err(newer()),
     }
-}
-
-#[cfg(test)]
-pub(super) fn limit_pages(connection: &Connection, pages: u32) -> Result<(), JournalError> {
-    set(connection, "max_page_count", &pages.to_string())
 }
 
 fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, JournalError> {
@@ -153,7 +148,13 @@ fn use_log(connection: &Connection, busy_timeout: Duration) -> Result<(), Journa
     }
 }
 
-/// The version of the schema, 0 for an empty file.
+/// The version of the schema as no other connection is changing it.
+fn settled_version(connection: &mut Connection) -> Result<usize, JournalError> {
+    let snapshot = connection.transaction().map_err(failed)?;
+    version(&snapshot)
+}
+
+/// The version of the schema, 0 for an empty file. Reads several things, so it wants a transaction around it.
 fn version(connection: &Connection) -> Result<usize, JournalError> {
     let number = |sql: &str| {
         connection
@@ -176,7 +177,7 @@ fn version(connection: &Connection) -> Result<usize, JournalError> {
 }
 
 fn migrate(connection: &mut Connection) -> Result<(), JournalError> {
-    if version(connection)? == MIGRATIONS.len() {
+    if settled_version(connection)? == MIGRATIONS.len() {
         return Ok(());
     }
     let transaction = connection

@@ -273,3 +273,45 @@ const UPDATE: &str = "
 const APPEND: &str = "
     INSERT INTO history (key, seq, line)
     SELECT ?1, coalesce(max(seq), 0) + 1, ?2 FROM history WHERE key = ?1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    impl Tables<'_> {
+        /// Work that succeeds and makes the commit fail.
+        pub(in super::super) fn leave_line_without_operation(&mut self) -> Result<(), JournalError> {
+            self.connection
+                .execute_batch(
+                    "PRAGMA defer_foreign_keys = ON; INSERT INTO history (key, seq, line) VALUES ('none', 1, '{}')",
+                )
+                .map_err(failed)
+        }
+    }
+
+    #[test]
+    fn every_search_goes_by_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = schema::create_file(&folder.path().join("journal.sqlite3")).unwrap();
+        let connection = schema::open_for_writing(&path, Duration::from_secs(30)).unwrap();
+        for (sql, index) in [
+            (SAME_ATTEMPT, "operations_attempt"),
+            (BLOCKING, "operations_attempt"),
+            (SAME_IDENTITY, "operations_identity"),
+            (DUE, "operations_due"),
+            (BY_GATEWAY_REF, "operations_gateway_ref"),
+            (BY_IDENTITY, "operations_identity"),
+            (ATTEMPTS, "operations_attempt"),
+            (OPEN, "operations_due"),
+        ] {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut rows = statement.raw_query();
+            let mut plan = String::new();
+            while let Some(row) = rows.next().unwrap() {
+                plan += &row.get::<_, String>(3).unwrap();
+            }
+            assert!(plan.contains(&format!("USING INDEX {index}")), "{sql}\n{plan}");
+        }
+    }
+}

@@ -45,14 +45,9 @@ impl Desk {
         T: Send + 'static,
         W: FnMut(&mut Tables<'_>) -> Result<T, JournalError> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
         let gone = || JournalError::permanent("the journal's thread has ended");
-        let request = Asked {
-            work,
-            done: None,
-            reply,
-        };
-        self.requests.send(Box::new(request)).map_err(|_| gone())?;
+        let (request, answer) = request(work);
+        self.requests.send(request).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -70,6 +65,23 @@ pub(super) trait Request: Send {
 
     /// Gives the answer to whoever asked. `end` says what became of the transaction around it.
     fn answer(self: Box<Self>, end: Result<(), JournalError>);
+}
+
+/// Where the answer to a request arrives.
+type Answer<T> = oneshot::Receiver<Result<T, JournalError>>;
+
+fn request<T, W>(work: W) -> (Box<dyn Request>, Answer<T>)
+where
+    T: Send + 'static,
+    W: FnMut(&mut Tables<'_>) -> Result<T, JournalError> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let asked = Asked {
+        work,
+        done: None,
+        reply,
+    };
+    (Box::new(asked), answer)
 }
 
 struct Asked<T, W> {
@@ -169,4 +181,133 @@ fn run_group(connection: &Connection, tables: &mut Tables<'_>, group: &mut [Box<
         let _ = connection.execute_batch("ROLLBACK");
     }
     done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema;
+    use super::*;
+    use crate::journal::{Replaced, Reservation};
+    use crate::record::Record;
+    use crate::testing::conformance::sample::{Sample, lost};
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn sample(number: u32) -> Sample {
+        Sample::charge("shop/test", &format!("order-{number}"))
+    }
+
+    fn open(folder: &tempfile::TempDir) -> (std::path::PathBuf, Connection) {
+        let path = schema::create_file(&folder.path().join("journal.sqlite3")).unwrap();
+        let connection = schema::open_for_writing(&path, Duration::from_secs(30)).unwrap();
+        (path, connection)
+    }
+
+    fn reserve(number: u32) -> (Box<dyn Request>, Answer<Reservation>) {
+        let sample = sample(number);
+        request(move |tables| tables.reserve(&sample.record(), &sample.line()))
+    }
+
+    /// All of them lie at the desk before the thread comes to it: they share a transaction.
+    fn write_at_once(connection: &Connection, requests: Vec<Box<dyn Request>>) {
+        let (desk, queue) = mpsc::channel();
+        for request in requests {
+            desk.send(request).unwrap();
+        }
+        drop(desk);
+        write(connection, &queue);
+    }
+
+    fn stored(path: &Path, number: u32) -> Option<Record> {
+        let connection = schema::open_for_reading(path, Duration::from_secs(30)).unwrap();
+        Tables::new(&connection).load(sample(number).key()).unwrap()
+    }
+
+    fn is_new(answer: &mut Answer<Reservation>) -> bool {
+        matches!(answer.try_recv().unwrap(), Ok(Reservation::New(_)))
+    }
+
+    #[test]
+    fn requests_share_a_transaction_and_are_answered_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connection) = open(&folder);
+        let (first, answer) = reserve(1);
+        let (second, mut answer_of_second) = request(move |tables| {
+            // The first one's work is done and seen in here, but not outside, and nobody has been told.
+            assert!(tables.load(sample(1).key())?.is_some());
+            Ok((stored(&path, 1).is_some(), answer.is_empty()))
+        });
+        write_at_once(&connection, vec![first, second]);
+        assert_eq!(answer_of_second.try_recv().unwrap().unwrap(), (false, true));
+        assert!(Tables::new(&connection).load(sample(1).key()).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_request_that_fails_leaves_nothing_and_does_not_fail_its_neighbours() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connection) = open(&folder);
+        let (first, mut answer_of_first) = reserve(1);
+        let (failing, mut answer_of_failing) = request(|tables| {
+            tables.reserve(&sample(2).record(), &sample(2).line())?;
+            Err::<(), _>(JournalError::permanent("half done"))
+        });
+        let (third, mut answer_of_third) = reserve(3);
+        write_at_once(&connection, vec![first, failing, third]);
+        assert!(is_new(&mut answer_of_first) && is_new(&mut answer_of_third));
+        assert_eq!(
+            answer_of_failing.try_recv().unwrap().unwrap_err().to_string(),
+            "half done"
+        );
+        let there: Vec<_> = (1..=3).map(|number| stored(&path, number).is_some()).collect();
+        assert_eq!(there, [true, false, true]);
+    }
+
+    #[test]
+    fn when_the_commit_fails_all_are_told_and_nothing_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connection) = open(&folder);
+        let (first, mut answer_of_first) = reserve(1);
+        let (breaking, mut answer_of_breaking) = request(|tables| tables.leave_line_without_operation());
+        write_at_once(&connection, vec![first, breaking]);
+        assert!(answer_of_first.try_recv().unwrap().is_err());
+        assert!(answer_of_breaking.try_recv().unwrap().is_err());
+        assert!(stored(&path, 1).is_none());
+        // And the thread goes on.
+        let (again, mut answer) = reserve(1);
+        write_at_once(&connection, vec![again]);
+        assert!(is_new(&mut answer));
+    }
+
+    #[test]
+    fn c77_a_full_disk_is_a_transient_error_for_what_does_not_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connection) = open(&folder);
+        let (request_1, _) = reserve(1);
+        write_at_once(&connection, vec![request_1]);
+        let before = stored(&path, 1).unwrap();
+        let pages: i64 = connection.query_row("PRAGMA page_count", (), |row| row.get(0)).unwrap();
+        let limit = |pages: i64| connection.query_row(&format!("PRAGMA max_page_count = {pages}"), (), |_| Ok(()));
+        limit(pages + 8).unwrap();
+
+        let write_much = || {
+            let (next, mut line) = lost(&stored(&path, 1).unwrap());
+            line.note = "x".repeat(1 << 20).into();
+            request(move |tables| tables.replace(1, &next, &line, Some("evt_1")))
+        };
+        let (second, mut answer_of_second) = reserve(2);
+        let (large, mut answer_of_large) = write_much();
+        let (third, mut answer_of_third) = reserve(3);
+        write_at_once(&connection, vec![second, large, third]);
+        let error = answer_of_large.try_recv().unwrap().unwrap_err();
+        assert!(error.is_transient() && error.to_string().contains("no room"), "{error}");
+        assert!(is_new(&mut answer_of_second) && is_new(&mut answer_of_third));
+        assert_eq!(stored(&path, 1).unwrap().version(), before.version());
+        assert_eq!(Tables::new(&connection).history(before.key()).unwrap().len(), 1);
+
+        // With room again the same step succeeds: neither the state nor the event had been kept.
+        limit(pages + 8000).unwrap();
+        let (large, mut answer) = write_much();
+        write_at_once(&connection, vec![large]);
+        assert!(matches!(answer.try_recv().unwrap(), Ok(Replaced::Stored)));
+    }
 }

@@ -108,7 +108,8 @@ async fn only_our_own_key_is_ours() {
 
 #[tokio::test]
 async fn absence_is_consistent_only_when_the_whole_list_was_read() {
-    let page = |last: &str| list(&[intent(last, "x", r#""status":"succeeded""#)], true);
+    let other = |id: &str| intent(id, "x", r#""status":"succeeded""#);
+    let page = |last: &str| list(&[other("pi_9"), other(last)], true);
     let (inquiry, seen) = inquire(&record(&card()), [page("pi_8"), list(&[], false), hits(&[])]).await;
     check(&inquiry, "absent");
     assert_eq!(seen[1].pair("starting_after").as_deref(), Some("pi_8"));

@@ -1,1 +1,0 @@
-//! Inside of the journal: what cannot be seen from outside.
