@@ -141,7 +141,7 @@ async fn by_hand(client: reqwest::Client, base_url: String, id: String) {
 async fn through_payments(payments: Payments, id: String) {
     let order = Operation::charge(id, Money::from_minor(2000, Currency::USD))
         .unwrap()
-        .with(StripeOptions::new().payment_method("pm_card_visa"));
+        .with(StripeOptions::payment_method("pm_card_visa"));
     let outcome = payments.execute(&order).await.unwrap();
     assert!(matches!(outcome, Outcome::Succeeded(_)), "{outcome:?}");
 }

@@ -67,7 +67,7 @@ impl Payments {
         let key = record.key();
         let Some(said) = notification.says else {
             let before = record.state_word();
-            let record = self.inner().resolve(record).await?;
+            let record = self.inner().resolve(Box::new(record)).await?;
             let recorded = if before == record.state_word() {
                 Recorded::Already
             } else {
@@ -82,7 +82,7 @@ impl Payments {
         let event = Some(notification.event_id.as_str());
         let observed = self
             .inner()
-            .observe(record, Source::Notification, Fact::Said(said), event)
+            .observe(Box::new(record), Source::Notification, Fact::Said(said), event)
             .await?;
         let record = if observed.contradiction {
             self.inner().ask(observed.record).await?.record

@@ -71,7 +71,7 @@ impl Reconciler {
         for record in claimed {
             round.looked_at += 1;
             let key = record.key();
-            match inner.ask(record).await {
+            match inner.ask(Box::new(record)).await {
                 Ok(asked) if !asked.record.is_open() => round.settled += 1,
                 Ok(_) => {}
                 Err(error) => warn!(%key, %error, "payonce.look_not_recorded"),

@@ -18,9 +18,6 @@ use tracing::{debug, warn};
 /// How often a call that meets an operation of another process looks whether it is over.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How much longer a lease lasts than the call that it protects may take.
-const LEASE_MARGIN: Duration = Duration::from_secs(30);
-
 /// How often one call starts over because another process changed the record under it.
 const MEETINGS: u32 = 8;
 
@@ -136,12 +133,11 @@ fn in_flight(inner: &Inner, key: OperationKey) -> Outcome {
 }
 
 /// What the next step of a call is, after one round.
-#[allow(clippy::large_enum_variant, reason = "lives for one step of one call")]
 enum Step {
     /// The call is over.
     Done(Result<Outcome, Error>),
     /// The record is now this; look at it anew.
-    Meet(Record),
+    Meet(Box<Record>),
 }
 
 impl Call {
@@ -188,8 +184,8 @@ impl Call {
         line.sends = 1;
         line.note = "reserved".into();
         match self.inner.journal.reserve(&record, &line).await? {
-            Reservation::New(record) => self.send(record).await,
-            Reservation::Existing(record) => Ok(Step::Meet(record)),
+            Reservation::New(record) => self.send(Box::new(record)).await,
+            Reservation::Existing(record) => Ok(Step::Meet(Box::new(record))),
             Reservation::Blocked(other) => Err(Error::AttemptOpen {
                 attempt: other.attempt,
                 key: other.key,
@@ -200,7 +196,7 @@ impl Call {
     }
 
     /// The operation exists: replay what is known, join who is at it, or find out.
-    async fn meet(&mut self, record: Record) -> Result<Step, Error> {
+    async fn meet(&mut self, record: Box<Record>) -> Result<Step, Error> {
         if record.fingerprint != self.plan.fingerprint {
             return Err(Error::KeyReused { key: record.key });
         }
@@ -238,13 +234,18 @@ impl Call {
             .is_some_and(|lease| lease.owner == self.inner.owner && lease.until > now)
     }
 
-    async fn reload(&self, record: Record) -> Result<Record, Error> {
+    async fn reload(&self, record: Box<Record>) -> Result<Box<Record>, Error> {
         let key = record.key;
-        self.inner.journal.load(key).await?.ok_or(Error::NotFound { key })
+        self.inner
+            .journal
+            .load(key)
+            .await?
+            .map(Box::new)
+            .ok_or(Error::NotFound { key })
     }
 
     /// Another process is sending: its outcome is ours too.
-    async fn wait_for_other(&mut self, record: Record) -> Result<Step, Error> {
+    async fn wait_for_other(&mut self, record: Box<Record>) -> Result<Step, Error> {
         let mut record = record;
         while self.somebody_else_sends(&record) && matches!(record.state, State::Sending) {
             if self.inner.clock.now().after(LOOK_EVERY) >= self.deadline {
@@ -257,7 +258,7 @@ impl Call {
     }
 
     /// Nobody is at it and nobody knows: ask first, and send again only where the key makes that safe.
-    async fn take_over(&mut self, record: Record) -> Result<Step, Error> {
+    async fn take_over(&mut self, record: Box<Record>) -> Result<Step, Error> {
         let asked = self.inner.ask(record).await?.record;
         if !matches!(asked.state, State::Sending | State::Known(Outcome::Unknown(_)))
             || self.somebody_else_sends(&asked)
@@ -272,7 +273,7 @@ impl Call {
         if self.sends >= self.inner.policy.attempts || !may_send_again(&asked, &promise, now) {
             return Ok(Step::Done(Ok(asked.outcome())));
         }
-        let next = asked.send_again(now, self.lease(now), None);
+        let next = Box::new(asked.send_again(now, self.lease(now), None));
         match self.store_send(&asked, &next, "taken over").await? {
             None => self.send(next).await,
             Some(newer) => Ok(Step::Meet(newer)),
@@ -280,7 +281,7 @@ impl Call {
     }
 
     /// Sends until there is an outcome or a reason to stop. The record says that we are sending.
-    async fn send(&mut self, record: Record) -> Result<Step, Error> {
+    async fn send(&mut self, record: Box<Record>) -> Result<Step, Error> {
         let mut record = record;
         let mut last_failure: Option<FailureKind> = None;
         loop {
@@ -306,7 +307,7 @@ impl Call {
             };
             self.inner.clock.sleep(wait).await;
             let now = self.inner.clock.now();
-            let next = record.send_again(now, self.lease(now), Some(&failure));
+            let next = Box::new(record.send_again(now, self.lease(now), Some(&failure)));
             let maybe = next.maybe_executed;
             record = match self.store_retry(&record, &next, &failure).await {
                 Ok(None) => next,
@@ -346,7 +347,7 @@ impl Call {
     }
 
     /// The gateway answered: store it, and let an inquiry decide where it contradicts what is stored.
-    async fn said(&self, record: Record, outcome: Outcome) -> Outcome {
+    async fn said(&self, record: Box<Record>, outcome: Outcome) -> Outcome {
         let key = record.key;
         let observed = match self
             .inner
@@ -367,7 +368,7 @@ impl Call {
     }
 
     /// No further send in this call. Where something may have been executed, ask.
-    async fn stop(&mut self, record: Record, failure: Failure, stopped: &'static str) -> Result<Step, Error> {
+    async fn stop(&mut self, record: Box<Record>, failure: Failure, stopped: &'static str) -> Result<Step, Error> {
         let key = record.key;
         let maybe = record.maybe_executed || failure.may_have_executed();
         let recorded = self
@@ -390,7 +391,7 @@ impl Call {
     }
 
     /// Inquiries are reads: one that fails is tried again within the call's attempts and deadline.
-    async fn ask_until_answered(&mut self, record: Record) -> Record {
+    async fn ask_until_answered(&mut self, record: Box<Record>) -> Box<Record> {
         let mut record = record;
         for round in 1..=self.inner.policy.attempts {
             let before = record.clone();
@@ -447,7 +448,7 @@ impl Call {
         from: &Record,
         next: &Record,
         failure: &Failure,
-    ) -> Result<Option<Record>, JournalError> {
+    ) -> Result<Option<Box<Record>>, JournalError> {
         let mut line = HistoryLine::new(next.updated_at, Source::Answer, from.state_word(), "sending");
         line.sends = next.sends;
         line.http_status = failure.http_status();
@@ -462,7 +463,7 @@ impl Call {
         from: &Record,
         next: &Record,
         note: &'static str,
-    ) -> Result<Option<Record>, JournalError> {
+    ) -> Result<Option<Box<Record>>, JournalError> {
         let mut line = HistoryLine::new(next.updated_at, Source::Engine, from.state_word(), "sending");
         line.sends = next.sends;
         line.note = note.into();
@@ -470,11 +471,16 @@ impl Call {
     }
 
     /// `None` when stored, else what the record has become.
-    async fn store(&self, from: &Record, next: &Record, line: &HistoryLine) -> Result<Option<Record>, JournalError> {
+    async fn store(
+        &self,
+        from: &Record,
+        next: &Record,
+        line: &HistoryLine,
+    ) -> Result<Option<Box<Record>>, JournalError> {
         match self.inner.journal.replace(from.version, next, line, None).await? {
             Replaced::Stored => Ok(None),
-            Replaced::Stale(newer) => Ok(Some(newer)),
-            Replaced::Seen => Ok(Some(from.clone())),
+            Replaced::Stale(newer) => Ok(Some(Box::new(newer))),
+            Replaced::Seen => Ok(Some(Box::new(from.clone()))),
         }
     }
 
@@ -482,7 +488,7 @@ impl Call {
         let policy = &self.inner.policy;
         Lease::new(
             Arc::clone(&self.inner.owner),
-            now.after(policy.deadline + policy.attempt_timeout + LEASE_MARGIN),
+            now.after(policy.deadline + policy.attempt_timeout + self.inner.lease_margin),
         )
     }
 }

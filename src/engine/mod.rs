@@ -17,6 +17,7 @@ use crate::retry::budget::{InquiryBudget, RetryBudget};
 use flights::Flights;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Executes operations so that each takes effect once. Cheap to clone; all clones are one.
 ///
@@ -56,6 +57,9 @@ pub struct Payments {
     inner: Arc<Inner>,
 }
 
+/// How much longer a lease lasts than the call that it protects may take.
+const LEASE_MARGIN: Duration = Duration::from_secs(30);
+
 /// What all clones of a [`Payments`] share.
 pub(crate) struct Inner {
     namespace: Namespace,
@@ -65,6 +69,7 @@ pub(crate) struct Inner {
     clock: Arc<dyn Clock>,
     retry_budget: RetryBudget,
     inquiry_budget: InquiryBudget,
+    lease_margin: Duration,
     flights: Flights,
     jitter_seed: Option<u64>,
     /// Who this is among the processes that share a journal: the owner of its leases.
@@ -80,6 +85,7 @@ pub struct Builder {
     policy: RetryPolicy,
     clock: Option<Arc<dyn Clock>>,
     inquiry_budget: Option<InquiryBudget>,
+    lease_margin: Option<Duration>,
     jitter_seed: Option<u64>,
     #[cfg(feature = "testing")]
     another_derivation: bool,
@@ -126,6 +132,15 @@ impl Builder {
     #[must_use]
     pub fn inquiries(mut self, per_second: u32, burst: u32) -> Self {
         self.inquiry_budget = Some(InquiryBudget::new(per_second, burst));
+        self
+    }
+
+    /// How much longer than the longest call its lease lasts: 30 s without it. It has to cover the difference between
+    /// the clocks of the machines that share a journal. Until a lease ends, nobody else sends an operation whose
+    /// process has died.
+    #[must_use]
+    pub fn lease_margin(mut self, margin: Duration) -> Self {
+        self.lease_margin = Some(margin);
         self
     }
 
@@ -180,6 +195,7 @@ impl Builder {
                 clock: self.clock.unwrap_or_else(|| Arc::new(SystemClock)),
                 retry_budget: RetryBudget::default(),
                 inquiry_budget: self.inquiry_budget.unwrap_or_default(),
+                lease_margin: self.lease_margin.unwrap_or(LEASE_MARGIN),
                 flights: Flights::default(),
                 jitter_seed: self.jitter_seed,
                 owner: format!("{:032x}", u128::from_be_bytes(owner)).into(),
@@ -212,7 +228,7 @@ impl Payments {
     /// [`Error::NotFound`], or [`Error::Journal`].
     pub async fn resolve(&self, key: OperationKey) -> Result<Outcome, Error> {
         let record = self.inner.journal.load(key).await?.ok_or(Error::NotFound { key })?;
-        Ok(self.inner.resolve(record).await?.outcome())
+        Ok(self.inner.resolve(Box::new(record)).await?.outcome())
     }
 
     /// What the journal says about `key`, without asking anybody; `None` when it holds no such operation.

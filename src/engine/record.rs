@@ -14,7 +14,7 @@ const ROUNDS: u32 = 32;
 #[derive(Debug)]
 pub(crate) struct Observed {
     /// The record as it is now stored.
-    pub(crate) record: Record,
+    pub(crate) record: Box<Record>,
     /// Whether this observer was the first to bring the change about.
     pub(crate) recorded: Recorded,
     /// Two final answers contradict each other: one inquiry decides.
@@ -25,7 +25,7 @@ impl Inner {
     /// Stores what `fact` makes of `record`, or of what the record has become meanwhile.
     pub(crate) async fn observe(
         &self,
-        record: Record,
+        record: Box<Record>,
         source: Source,
         fact: Fact,
         event: Option<&str>,
@@ -35,7 +35,7 @@ impl Inner {
             let now = self.clock.now();
             let learned = current.learn(&Observation::new(source, now, fact.clone()));
             let due = now.after(look_after(learned.record.looks, learned.record.key));
-            let next = learned.record.look_again_at(now, due);
+            let next = Box::new(learned.record.look_again_at(now, due));
             match self
                 .journal
                 .replace(current.version, &next, &learned.line, event)
@@ -53,8 +53,8 @@ impl Inner {
                     });
                 }
                 Replaced::Seen => return Ok(Observed::already(current)),
-                Replaced::Stale(newer) if holds_for_newer(&fact) => current = newer,
-                Replaced::Stale(newer) => return Ok(Observed::already(newer)),
+                Replaced::Stale(newer) if holds_for_newer(&fact) => *current = newer,
+                Replaced::Stale(newer) => return Ok(Observed::already(Box::new(newer))),
             }
         }
         Err(JournalError::transient(
@@ -64,7 +64,7 @@ impl Inner {
 }
 
 impl Observed {
-    fn already(record: Record) -> Self {
+    fn already(record: Box<Record>) -> Self {
         Self {
             record,
             recorded: Recorded::Already,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Asked {
     /// The record as it is now stored.
-    pub(crate) record: Record,
+    pub(crate) record: Box<Record>,
     /// The inquiry itself failed: asking again may help at once.
     pub(crate) blind: bool,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Asked {
 impl Inner {
     /// Asks once about an open record and stores what was learned. One that is not open, or that a call is sending at
     /// this moment, comes back as it is: "not found" would mean nothing while the request is on its way.
-    pub(crate) async fn resolve(&self, record: Record) -> Result<Record, JournalError> {
+    pub(crate) async fn resolve(&self, record: Box<Record>) -> Result<Box<Record>, JournalError> {
         let now = self.clock.now();
         let being_sent =
             matches!(record.state, State::Sending) && record.lease.as_ref().is_some_and(|it| it.until > now);
@@ -30,7 +30,7 @@ impl Inner {
     }
 
     /// Asks once, whatever the state, and stores what was learned. Only for a record that no call is sending.
-    pub(crate) async fn ask(&self, record: Record) -> Result<Asked, JournalError> {
+    pub(crate) async fn ask(&self, record: Box<Record>) -> Result<Asked, JournalError> {
         let gateway = self.gateway(&record.gateway).map(Arc::clone);
         let Some(gateway) = gateway.filter(|_| self.inquiry_budget.withdraw(self.clock.now())) else {
             return Ok(Asked { record, blind: false });

@@ -3,9 +3,11 @@
 mod classify;
 mod http;
 mod redact;
+mod retry_after;
 
 pub use http::{Http, HttpBuilder, HttpError, base_url};
 pub use redact::{excerpt, scrub};
+pub use retry_after::retry_after;
 
 use crate::failure::Failure;
 use crate::secret::Secret;

@@ -12,6 +12,8 @@ mod cases;
 mod concurrent;
 mod documents;
 mod execute;
+mod fakes;
+mod gateway_stripe;
 mod journal_memory;
 mod journal_sqlite;
 mod puppet;

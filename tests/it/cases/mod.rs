@@ -1,4 +1,5 @@
 //! The field cases, by number.
 
+mod amounts;
 mod two_workers;
 mod twoc2p;

@@ -166,6 +166,22 @@ async fn every_other_code_leaves_the_outcome_open() {
 }
 
 #[tokio::test]
+async fn no_status_but_200_is_an_answer_however_well_it_is_written() {
+    for code in [201, 204, 302, 400, 401, 403, 404, 429, 500, 503] {
+        let kind = if code >= 500 {
+            FailureKind::ServerFault
+        } else {
+            FailureKind::Unreadable
+        };
+        for body in [envelope(ISSUED), r#"{"respCode":"9005"}"#.to_owned(), String::new()] {
+            let (gateway, _) = account([status(code, "application/json", body)]);
+            let result = send(&gateway, &charge("INV7001", "2000", Currency::THB)).await;
+            assert_eq!(check_maybe(result, kind).http_status(), Some(code));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_failure_of_the_network_is_passed_on_as_it_is() {
     let operation = charge("INV7001", "2000", Currency::THB);
     let (gateway, _) = account([lost(), unconnected()]);
