@@ -484,3 +484,6 @@ impl Record {
         self
     }
 }
+
+#[cfg(test)]
+mod tests;

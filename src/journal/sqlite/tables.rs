@@ -288,6 +288,12 @@ mod tests {
                 )
                 .map_err(failed)
         }
+
+        /// What SQLite does by itself on some errors.
+        pub(in super::super) fn lose_transaction(&mut self) -> Result<(), JournalError> {
+            self.connection.execute_batch("ROLLBACK").map_err(failed)?;
+            Err(JournalError::transient("taken down"))
+        }
     }
 
     #[test]

@@ -263,6 +263,22 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_takes_the_transaction_down_does_not_fail_its_neighbours() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, connection) = open(&folder);
+        let (first, mut answer_of_first) = reserve(1);
+        let (breaking, mut answer_of_breaking) = request(|tables| tables.lose_transaction());
+        let (third, mut answer_of_third) = reserve(3);
+        write_at_once(&connection, vec![first, breaking, third]);
+        assert!(is_new(&mut answer_of_first) && is_new(&mut answer_of_third));
+        assert_eq!(
+            answer_of_breaking.try_recv().unwrap().unwrap_err().to_string(),
+            "taken down"
+        );
+        assert!(stored(&path, 1).is_some() && stored(&path, 3).is_some());
+    }
+
+    #[test]
     fn when_the_commit_fails_all_are_told_and_nothing_is_stored() {
         let folder = tempfile::tempdir().unwrap();
         let (path, connection) = open(&folder);

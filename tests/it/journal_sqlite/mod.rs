@@ -169,8 +169,9 @@ async fn c66_the_link_to_a_page_leaves_the_file_with_the_payment() {
     let path = folder.path().join("journal.sqlite3");
     let journal = SqliteJournal::open(&path).unwrap();
     let record = reserve(&journal, &Sample::charge(SHOP, "order-1")).await;
+    // Long enough to fill pages of its own, which the shorter row then leaves behind.
     let page = NextStep::Redirect {
-        url: "https://pay.example/page/TESTONLYlink".into(),
+        url: format!("https://pay.example/{}", "TESTONLYlink/".repeat(1000)).into(),
     };
     let pending = replace(
         &journal,
