@@ -1,6 +1,7 @@
 //! The decisions as tables: what follows a failed attempt, and what "not found" is worth.
 
 use super::*;
+use crate::clock::Timestamp;
 use crate::failure::{Failure, FailureKind};
 use crate::record::{PAGE_GRACE, Record};
 use crate::testing::conformance::sample::{NOW, Sample};
@@ -171,6 +172,7 @@ fn not_found_proves_something_late_often_enough_and_by_a_lookup_that_cannot_lag(
     use AbsenceVerdict::{Counts, Inconclusive, Proven};
     let seconds = Duration::from_secs;
     let after = |then| Absence::After {
+        since: Since::PageClosed,
         quiet: seconds(300),
         looks: 3,
         apart: seconds(60),
@@ -228,6 +230,7 @@ fn the_quiet_time_runs_from_the_last_send() {
     let promise = Promise::new(
         SameKey::Refuses,
         Absence::After {
+            since: Since::LastSend,
             quiet,
             looks: 1,
             apart: Duration::ZERO,
@@ -235,7 +238,8 @@ fn the_quiet_time_runs_from_the_last_send() {
         },
     );
     let mut record = record();
-    record.payable_until = None;
+    // An open page does not matter to a gateway that shows what was executed before the payer acts.
+    record.payable_until = Some(Timestamp::NEVER);
     record.last_sent_at = NOW.after(HOUR);
     let verdict = |now| absence(&record, &promise, true, now);
     assert_eq!(verdict(NOW.after(HOUR)), AbsenceVerdict::Inconclusive);
