@@ -234,15 +234,16 @@ fn the_quiet_time_runs_from_the_last_send() {
             then: AfterAbsence::SendAgain,
         },
     );
-    let mut record = record();
-    record.payable_until = None;
-    record.last_sent_at = NOW.after(HOUR);
-    let verdict = |now| absence(&record, &promise, true, now);
-    assert_eq!(verdict(NOW.after(HOUR)), AbsenceVerdict::Inconclusive);
-    assert_eq!(
-        verdict(NOW.after(HOUR).after(quiet)),
-        AbsenceVerdict::Proven(AfterAbsence::SendAgain)
-    );
+    // Without a page, and with one that closed long before.
+    for payable_until in [None, Some(NOW)] {
+        let mut record = record();
+        record.payable_until = payable_until;
+        record.last_sent_at = NOW.after(HOUR);
+        let verdict = |now| absence(&record, &promise, true, now);
+        assert_eq!(verdict(NOW.after(HOUR)), AbsenceVerdict::Inconclusive);
+        let proven = AbsenceVerdict::Proven(AfterAbsence::SendAgain);
+        assert_eq!(verdict(NOW.after(HOUR).after(quiet)), proven);
+    }
 }
 
 #[rustfmt::skip]
