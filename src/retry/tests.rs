@@ -1,6 +1,7 @@
 //! The decisions as tables: what follows a failed attempt, and what "not found" is worth.
 
 use super::*;
+use crate::clock::Timestamp;
 use crate::failure::{Failure, FailureKind};
 use crate::record::{PAGE_GRACE, Record};
 use crate::testing::conformance::sample::{NOW, Sample};
@@ -171,6 +172,7 @@ fn not_found_proves_something_late_often_enough_and_by_a_lookup_that_cannot_lag(
     use AbsenceVerdict::{Counts, Inconclusive, Proven};
     let seconds = Duration::from_secs;
     let after = |then| Absence::After {
+        since: Since::PageClosed,
         quiet: seconds(300),
         looks: 3,
         apart: seconds(60),
@@ -221,28 +223,44 @@ fn not_found_proves_something_late_often_enough_and_by_a_lookup_that_cannot_lag(
     }
 }
 
-/// A later send starts the quiet time anew.
+/// A later send starts the quiet time anew. An open page matters only to a gateway that shows nothing before it is
+/// closed.
 #[test]
-fn the_quiet_time_runs_from_the_last_send() {
+fn the_quiet_time_runs_from_the_last_send_or_the_closing_of_the_page() {
     let quiet = Duration::from_secs(300);
-    let promise = Promise::new(
-        SameKey::Refuses,
-        Absence::After {
+    let last_send = NOW.after(HOUR);
+    let open_till = last_send.after(HOUR);
+    for (since, payable_until, begins) in [
+        (Since::LastSend, None, last_send),
+        (Since::LastSend, Some(Timestamp::NEVER), last_send),
+        (Since::PageClosed, None, last_send),
+        (Since::PageClosed, Some(NOW), last_send),
+        (Since::PageClosed, Some(open_till), open_till.after(PAGE_GRACE)),
+    ] {
+        let then = AfterAbsence::SendAgain;
+        let after = Absence::After {
+            since,
             quiet,
             looks: 1,
             apart: Duration::ZERO,
-            then: AfterAbsence::SendAgain,
-        },
-    );
-    // Without a page, and with one that closed long before.
-    for payable_until in [None, Some(NOW)] {
+            then,
+        };
+        let promise = Promise::new(SameKey::Refuses, after);
         let mut record = record();
         record.payable_until = payable_until;
-        record.last_sent_at = NOW.after(HOUR);
+        record.last_sent_at = last_send;
         let verdict = |now| absence(&record, &promise, true, now);
-        assert_eq!(verdict(NOW.after(HOUR)), AbsenceVerdict::Inconclusive);
-        let proven = AbsenceVerdict::Proven(AfterAbsence::SendAgain);
-        assert_eq!(verdict(NOW.after(HOUR).after(quiet)), proven);
+        let early = begins.after(quiet).before(Duration::from_millis(1));
+        assert_eq!(
+            verdict(early),
+            AbsenceVerdict::Inconclusive,
+            "{since:?} {payable_until:?}"
+        );
+        assert_eq!(
+            verdict(begins.after(quiet)),
+            AbsenceVerdict::Proven(then),
+            "{since:?} {payable_until:?}"
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use crate::money::Money;
 use crate::operation::{Fingerprint, GatewayRef, Operation, OperationKey, OperationKind};
 use crate::outcome::{Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded};
 use crate::record::{Instruction, Record};
-use crate::retry::{Absence, AfterAbsence, Promise, SameKey};
+use crate::retry::{Absence, AfterAbsence, Promise, SameKey, Since};
 use async_trait::async_trait;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -120,6 +120,7 @@ impl MockGateway {
                 within: Duration::from_secs(23 * 3600),
             },
             Absence::After {
+                since: Since::LastSend,
                 quiet: Duration::from_secs(600),
                 looks: 2,
                 apart: Duration::from_secs(60),
@@ -261,7 +262,7 @@ impl MockGateway {
         let amount = executed
             .outcome
             .evidence()
-            .and_then(|evidence| evidence.details.get("amount").cloned());
+            .and_then(|evidence| evidence.details.get("amount").map(str::to_owned));
         let amount = amount.and_then(|text| read_amount(&text));
         executed.outcome = success(amount, &executed.gateway_ref);
         if let Some(amount) = amount {
@@ -524,7 +525,7 @@ fn page(amount: Option<Money>, gateway_ref: &GatewayRef) -> Outcome {
     let mut pending = Pending::new(NextStep::Redirect { url });
     pending.gateway_ref = Some(gateway_ref.clone());
     let amount = amount.map(|amount| amount.to_string()).unwrap_or_default();
-    pending.evidence.details.insert("amount".to_owned(), amount);
+    pending.evidence.details.insert("amount", amount);
     Outcome::Pending(pending)
 }
 
