@@ -291,11 +291,72 @@ fn absences_count_only_since_the_last_send_and_until_something_is_heard() {
     );
 }
 
-/// A record and what is then heard: the index of a fact, that of a source, and how many seconds later.
+/// The page that the payer has open is not forgotten when the gateway only says that it is still waiting.
+#[test]
+fn what_is_pending_keeps_its_page_and_its_beginning() {
+    let page = NextStep::Redirect {
+        url: "https://pay.example/1".into(),
+    };
+    let mut opened = pending("pi_1");
+    opened.next = page;
+    opened.expires_at = Some(NOW.after(Duration::from_secs(1800)));
+    let told = |record: &Record, at, pending| {
+        let said = Fact::Said(Outcome::Pending(pending));
+        record.learn(&Observation::new(Source::Inquiry, at, said)).record
+    };
+    let first = told(&no_page(), soon(), opened);
+    let second = told(
+        &first,
+        soon().after(Duration::from_secs(9)),
+        Pending::new(NextStep::Wait),
+    );
+    let third = told(&second, soon().after(Duration::from_secs(9)), pending("pi_2"));
+    let Outcome::Pending(known) = third.outcome() else {
+        panic!("{third:?}");
+    };
+    assert!(matches!(&known.next, NextStep::Redirect { url } if url.expose() == "https://pay.example/1"));
+    assert_eq!(
+        (known.expires_at, known.at),
+        (Some(NOW.after(Duration::from_secs(1800))), Some(soon()))
+    );
+    assert_eq!(known.gateway_ref, Some(GatewayRef::new("pi_2")));
+    assert_eq!(
+        (first.looks, second.looks, third.looks),
+        (0, 1, 2),
+        "looks without a new state come later and later"
+    );
+}
+
+#[test]
+fn a_second_send_remembers_whether_an_earlier_one_may_have_been_executed() {
+    let refused = Failure::not_executed(FailureKind::Connect, "refused");
+    let lost = Failure::maybe_executed(FailureKind::Timeout, "lost");
+    for (state, failure, maybe) in [
+        ("sending", Some(&refused), false),
+        ("sending", Some(&lost), true),
+        ("sending", None, true),
+        ("again", Some(&refused), true),
+        ("released", None, false),
+        ("unknown", None, true),
+    ] {
+        let before = in_state(&no_page(), state);
+        let next = before.send_again(soon(), Lease::new("worker/1", soon()), failure);
+        assert_eq!(
+            (next.maybe_executed, next.state_word()),
+            (maybe, "sending"),
+            "{state} {failure:?}"
+        );
+        assert_eq!((next.sends, next.version), (before.sends + 1, before.version + 1));
+        assert_eq!((next.first_sent_at, next.last_sent_at), (NOW, soon()));
+    }
+}
+
+/// A record and what is then heard: the index of a fact, that of a source, and how many seconds later (or
+/// earlier: clocks do that).
 #[derive(Clone, Debug)]
 struct Story {
     base: Record,
-    heard: Vec<(usize, usize, u64)>,
+    heard: Vec<(usize, usize, i64)>,
 }
 
 impl Story {
@@ -303,7 +364,7 @@ impl Story {
         let facts = facts(&self.base);
         let mut at = NOW;
         self.heard.iter().map(move |(fact, source, seconds)| {
-            at = at.after(Duration::from_secs(*seconds));
+            at = Timestamp::from_unix_millis(at.unix_millis() + seconds * 1000);
             let (_, sources, fact) = &facts[fact % facts.len()];
             Observation::new(sources[source % sources.len()], at, fact.clone())
         })
@@ -316,7 +377,7 @@ fn story() -> impl Strategy<Value = Story> {
         Sample::charge("shop", "order-1").record(),
         Sample::refund("shop", "refund-1").record(),
     ];
-    let heard = prop::collection::vec((0..99_usize, 0..3_usize, 0..900_u64), 0..24);
+    let heard = prop::collection::vec((0..99_usize, 0..3_usize, -60..900_i64), 0..24);
     (prop::sample::select(bases), heard).prop_map(|(base, heard)| Story { base, heard })
 }
 

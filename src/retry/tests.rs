@@ -223,30 +223,45 @@ fn not_found_proves_something_late_often_enough_and_by_a_lookup_that_cannot_lag(
     }
 }
 
-/// A later send starts the quiet time anew.
+/// A later send starts the quiet time anew. An open page matters only to a gateway that shows nothing before it is
+/// closed.
 #[test]
-fn the_quiet_time_runs_from_the_last_send() {
+fn the_quiet_time_runs_from_the_last_send_or_the_closing_of_the_page() {
     let quiet = Duration::from_secs(300);
-    let promise = Promise::new(
-        SameKey::Refuses,
-        Absence::After {
-            since: Since::LastSend,
+    let last_send = NOW.after(HOUR);
+    let open_till = last_send.after(HOUR);
+    for (since, payable_until, begins) in [
+        (Since::LastSend, None, last_send),
+        (Since::LastSend, Some(Timestamp::NEVER), last_send),
+        (Since::PageClosed, None, last_send),
+        (Since::PageClosed, Some(NOW), last_send),
+        (Since::PageClosed, Some(open_till), open_till.after(PAGE_GRACE)),
+    ] {
+        let then = AfterAbsence::SendAgain;
+        let after = Absence::After {
+            since,
             quiet,
             looks: 1,
             apart: Duration::ZERO,
-            then: AfterAbsence::SendAgain,
-        },
-    );
-    let mut record = record();
-    // An open page does not matter to a gateway that shows what was executed before the payer acts.
-    record.payable_until = Some(Timestamp::NEVER);
-    record.last_sent_at = NOW.after(HOUR);
-    let verdict = |now| absence(&record, &promise, true, now);
-    assert_eq!(verdict(NOW.after(HOUR)), AbsenceVerdict::Inconclusive);
-    assert_eq!(
-        verdict(NOW.after(HOUR).after(quiet)),
-        AbsenceVerdict::Proven(AfterAbsence::SendAgain)
-    );
+            then,
+        };
+        let promise = Promise::new(SameKey::Refuses, after);
+        let mut record = record();
+        record.payable_until = payable_until;
+        record.last_sent_at = last_send;
+        let verdict = |now| absence(&record, &promise, true, now);
+        let early = begins.after(quiet).before(Duration::from_millis(1));
+        assert_eq!(
+            verdict(early),
+            AbsenceVerdict::Inconclusive,
+            "{since:?} {payable_until:?}"
+        );
+        assert_eq!(
+            verdict(begins.after(quiet)),
+            AbsenceVerdict::Proven(then),
+            "{since:?} {payable_until:?}"
+        );
+    }
 }
 
 #[rustfmt::skip]
