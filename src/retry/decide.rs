@@ -1,6 +1,6 @@
 //! What follows a failed attempt: pure, so that a table can test it.
 
-use super::{Absence, AfterAbsence, Promise, RetryPolicy, SameKey};
+use super::{Absence, AfterAbsence, Promise, RetryPolicy, SameKey, Since};
 use crate::clock::Timestamp;
 use crate::failure::{Failure, FailureKind};
 use crate::record::{PAGE_GRACE, Record};
@@ -103,6 +103,7 @@ pub(crate) enum AbsenceVerdict {
 /// Weighs a "not found" that came at `now`. `consistent` says whether the lookup can lag.
 pub(crate) fn absence(record: &Record, promise: &Promise, consistent: bool, now: Timestamp) -> AbsenceVerdict {
     let Absence::After {
+        since,
         quiet,
         looks,
         apart,
@@ -111,10 +112,11 @@ pub(crate) fn absence(record: &Record, promise: &Promise, consistent: bool, now:
     else {
         return AbsenceVerdict::Inconclusive;
     };
-    let page_closed = record
-        .payable_until
-        .map_or(record.last_sent_at, |until| until.after(PAGE_GRACE));
-    let quiet_over = record.last_sent_at.max(page_closed).after(quiet);
+    let begins = match (since, record.payable_until) {
+        (Since::PageClosed, Some(until)) => record.last_sent_at.max(until.after(PAGE_GRACE)),
+        (Since::PageClosed, None) | (Since::LastSend, _) => record.last_sent_at,
+    };
+    let quiet_over = begins.after(quiet);
     let too_soon = record.absences.last.is_some_and(|last| now.since(last) < apart);
     if !consistent || now < quiet_over || too_soon {
         return AbsenceVerdict::Inconclusive;

@@ -105,7 +105,9 @@ pub enum Absence {
     Inconclusive,
     /// After a quiet time, by repeated looks.
     After {
-        /// Counted from the last send, or from the closing of the payer's page where there is one.
+        /// Where the quiet time begins.
+        since: Since,
+        /// How long it lasts.
         quiet: Duration,
         /// How many looks must agree.
         looks: u32,
@@ -114,6 +116,17 @@ pub enum Absence {
         /// What it then means.
         then: AfterAbsence,
     },
+}
+
+/// From when on a gateway that says "not found" may be believed, after a quiet time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Since {
+    /// The last send: what was executed can be found from then on (Stripe: the object exists before the payer acts).
+    LastSend,
+    /// The closing of the payer's page, with some grace: until then there may be nothing to find although the page
+    /// is open (2C2P: an inquiry knows of payments, not of tokens). Without a page, the last send.
+    PageClosed,
 }
 
 /// What a proven absence means for the operation.

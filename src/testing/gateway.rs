@@ -7,7 +7,7 @@ use crate::money::Money;
 use crate::operation::{Fingerprint, GatewayRef, Operation, OperationKey, OperationKind};
 use crate::outcome::{Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded};
 use crate::record::{Instruction, Record};
-use crate::retry::{Absence, AfterAbsence, Promise, SameKey};
+use crate::retry::{Absence, AfterAbsence, Promise, SameKey, Since};
 use async_trait::async_trait;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -120,6 +120,7 @@ impl MockGateway {
                 within: Duration::from_secs(23 * 3600),
             },
             Absence::After {
+                since: Since::LastSend,
                 quiet: Duration::from_secs(600),
                 looks: 2,
                 apart: Duration::from_secs(60),

@@ -13,6 +13,7 @@ mod concurrent;
 mod documents;
 mod execute;
 mod fakes;
+mod gateway_contract;
 mod gateway_stripe;
 mod journal_memory;
 mod journal_sqlite;

@@ -4,7 +4,7 @@ use crate::shop::{Shop, assert_is, charge};
 use payonce::error::Error;
 use payonce::outcome::FailureCategory;
 use payonce::outcome::{Outcome, UnknownReason};
-use payonce::retry::{Absence, AfterAbsence, Promise, RetryPolicy, SameKey};
+use payonce::retry::{Absence, AfterAbsence, Promise, RetryPolicy, SameKey, Since};
 use std::time::Duration;
 
 fn one_attempt() -> RetryPolicy {
@@ -110,6 +110,7 @@ async fn absence_is_believed_late_and_twice_and_then_the_same_key_is_sent_again(
     let promise = Promise::new(
         SameKey::Executes,
         Absence::After {
+            since: Since::LastSend,
             quiet: Duration::from_secs(600),
             looks: 2,
             apart: Duration::from_secs(60),

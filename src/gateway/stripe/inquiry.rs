@@ -5,6 +5,7 @@
 
 use super::Stripe;
 use super::form::Form;
+use super::json::Json;
 use super::object::{self, Unclear, View, id_in, integer, text};
 use super::options::{Flow, is_id};
 use super::request::refund_field;
@@ -16,7 +17,6 @@ use crate::operation::{GatewayRef, OperationKind};
 use crate::outcome::{Conflict, ConflictKind, Evidence, Failed, FailureCategory, Outcome, Succeeded};
 use crate::record::{Record, State};
 use crate::transport::{Method, Request};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Stripe {
             Some(Flow::Page) => ("/v1/checkout/sessions", expand("data.payment_intent")),
             _ => ("/v1/payment_intents", Form::new()),
         };
-        let ours = |object: &Value| is_ours(object, record);
+        let ours = |object: &Json<'_>| is_ours(object, record);
         let listing = match self.list(path, &window(query.clone(), record), &ours).await {
             // Stand-ins refuse the filter. The whole list, where it is short enough to be read, proves as much.
             Err(failure) if failure.http_status() == Some(400) => {
@@ -139,7 +139,7 @@ impl Stripe {
         } else {
             "payment_intent.canceled"
         };
-        let caused = |event: &Value| {
+        let caused = |event: &Json<'_>| {
             let key = event
                 .get("request")
                 .and_then(|request| text(request, "idempotency_key"));
@@ -195,7 +195,7 @@ impl Stripe {
     async fn search(
         &self,
         record: &Record,
-        wanted: &(dyn Fn(&Value) -> bool + Sync),
+        wanted: &(dyn Fn(&Json<'_>) -> bool + Sync),
     ) -> Result<Option<Listing>, Failure> {
         // The key is 32 hex digits, so nothing in it needs escaping in the query language (docs/search).
         let query = format!("metadata['{}']:'{}'", object::KEY_MARK, record.key());
@@ -217,7 +217,7 @@ impl Stripe {
         &self,
         path: &str,
         query: &Form,
-        wanted: &(dyn Fn(&Value) -> bool + Sync),
+        wanted: &(dyn Fn(&Json<'_>) -> bool + Sync),
     ) -> Result<Listing, Failure> {
         let mut listing = Listing::default();
         let mut cursor: Option<String> = None;
@@ -237,14 +237,14 @@ impl Stripe {
         Ok(listing)
     }
 
-    async fn get(&self, path: &str, query: &Form, timeout: Option<Duration>) -> Result<Answer, Failure> {
+    async fn get(&self, path: &str, query: &Form, timeout: Option<Duration>) -> Result<Answer<'static>, Failure> {
         let query = query.encode();
         let separator = if query.is_empty() { "" } else { "?" };
         let url = format!("{}{path}{separator}{query}", self.base_url);
         let mut request = self.authorized(Request::new(Method::Get, url));
         request.timeout = timeout;
         let response = self.transport.exchange(request).await?;
-        Ok(Answer::new(&response, self.clock.now()))
+        Ok(Answer::new(&response, self.clock.now()).into_owned())
     }
 }
 
@@ -252,7 +252,7 @@ impl Stripe {
 #[derive(Debug, Default)]
 struct Listing {
     /// By id, so that a page that shifted between two reads shows nothing twice.
-    found: BTreeMap<String, Value>,
+    found: BTreeMap<String, Json<'static>>,
     evidence: Evidence,
     /// Read to its end.
     complete: bool,
@@ -264,12 +264,12 @@ impl Listing {
     /// Adds a page, and says after which id the next one begins.
     fn add(
         &mut self,
-        page: &Value,
+        page: &Json<'static>,
         evidence: Evidence,
-        wanted: &(dyn Fn(&Value) -> bool + Sync),
+        wanted: &(dyn Fn(&Json<'_>) -> bool + Sync),
     ) -> Result<Option<String>, Failure> {
         let shape = matches!(text(page, "object"), Some("list" | "search_result"));
-        let Some(data) = page.get("data").and_then(Value::as_array).filter(|_| shape) else {
+        let Some(data) = page.get("data").and_then(Json::as_array).filter(|_| shape) else {
             return Err(unreadable(&Unclear("a list was asked for".to_owned())));
         };
         for object in data.iter().filter(|object| wanted(object)) {
@@ -278,7 +278,7 @@ impl Listing {
             }
         }
         self.evidence = evidence;
-        match page.get("has_more").and_then(Value::as_bool) {
+        match page.get("has_more").and_then(Json::as_bool) {
             Some(false) => self.complete = true,
             Some(true) => return Ok(data.last().and_then(|object| text(object, "id")).map(str::to_owned)),
             None => {}
@@ -298,7 +298,7 @@ enum Stage {
     Moving,
 }
 
-fn stage(object: &Value) -> Stage {
+fn stage(object: &Json<'_>) -> Stage {
     let refund = text(object, "object") == Some("refund");
     match text(object, "status").unwrap_or("") {
         "canceled" | "expired" | "failed" => Stage::Dead,
@@ -311,7 +311,7 @@ fn stage(object: &Value) -> Stage {
 /// Takes the one object that stands for the operation: the one with money in it, else the earliest that is not dead.
 /// Two with money in them are for a person to look at.
 fn adopt(listing: &Listing, view: &View<'_>) -> Result<Option<Outcome>, Failure> {
-    let mut objects: Vec<&Value> = listing.found.values().collect();
+    let mut objects: Vec<&Json<'_>> = listing.found.values().collect();
     objects.sort_by_key(|object| {
         let created = integer(object, "created").unwrap_or(i64::MAX);
         (std::cmp::Reverse(stage(object)), created)
@@ -380,7 +380,7 @@ fn view(record: &Record) -> View<'_> {
 }
 
 /// By our own key alone: a reference or an amount may be another attempt's.
-fn is_ours(object: &Value, record: &Record) -> bool {
+fn is_ours(object: &Json<'_>, record: &Record) -> bool {
     object::mark(object, object::KEY_MARK).is_some_and(|mark| mark == record.key().to_string())
 }
 

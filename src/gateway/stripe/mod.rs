@@ -8,6 +8,7 @@ mod amount;
 mod codes;
 mod form;
 mod inquiry;
+mod json;
 mod notification;
 mod object;
 mod options;
@@ -24,7 +25,7 @@ use crate::gateway::{Gateway, Inquiry, Notification, NotificationError, Prepared
 use crate::operation::{Invalid, Operation, OperationKey, OperationKind};
 use crate::outcome::{FailureCategory, Outcome};
 use crate::record::{Instruction, Record};
-use crate::retry::{Absence, AfterAbsence, Promise, SameKey};
+use crate::retry::{Absence, AfterAbsence, Promise, SameKey, Since};
 use crate::secret::Secret;
 use crate::transport::{Http, HttpError, Method, Request, Transport, base_url};
 use async_trait::async_trait;
@@ -242,6 +243,7 @@ impl Gateway for Stripe {
             // payment itself. So what is missing is on its way or was never executed, and ten minutes is far longer
             // than a request of Stripe's runs. Absence does not burn the key: what executed nothing stored nothing.
             Absence::After {
+                since: Since::LastSend,
                 quiet: Duration::from_secs(10 * 60),
                 looks: 2,
                 apart: Duration::from_secs(60),

@@ -1,5 +1,6 @@
 //! Webhooks: the signature over the raw body (docs/webhooks#verify-manually), and what an event says.
 
+use super::json::Json;
 use super::object::{self, View, id_of, text};
 use crate::clock::Timestamp;
 use crate::gateway::{About, Notification, NotificationError, RawNotification};
@@ -8,7 +9,6 @@ use crate::outcome::{Evidence, FailureCategory, Outcome};
 use crate::secret::Secret;
 use crate::transport::scrub;
 use aws_lc_rs::hmac;
-use serde_json::Value;
 use std::time::Duration;
 
 const HEADER: &str = "stripe-signature";
@@ -114,9 +114,9 @@ fn digest(hex: &str) -> Option<[u8; 32]> {
 /// error: Stripe would repeat it for days.
 pub(super) fn read(body: &[u8], account: Option<&str>, live: Option<bool>) -> Result<Notification, NotificationError> {
     let malformed = |what: &str| NotificationError::Malformed(what.to_owned());
-    let event: Value = serde_json::from_slice(body).map_err(|_| malformed("the body is not JSON"))?;
+    let event: Json<'_> = serde_json::from_slice(body).map_err(|_| malformed("the body is not JSON"))?;
     let id = text(&event, "id").ok_or_else(|| malformed("the body is not an event: it has no id"))?;
-    let mode = event.get("livemode").and_then(Value::as_bool);
+    let mode = event.get("livemode").and_then(Json::as_bool);
     let other_mode = matches!((mode, live), (Some(event), Some(ours)) if event != ours);
     // Present on events of connected accounts alone (api/events/object).
     let other_account = text(&event, "account").is_some_and(|id| account != Some(id));
@@ -128,7 +128,7 @@ pub(super) fn read(body: &[u8], account: Option<&str>, live: Option<bool>) -> Re
     let object = event
         .get("data")
         .and_then(|data| data.get("object"))
-        .unwrap_or(&Value::Null);
+        .unwrap_or(&Json::Null);
     let caused_by = event
         .get("request")
         .and_then(|request| text(request, "idempotency_key"))
@@ -149,7 +149,7 @@ pub(super) fn read(body: &[u8], account: Option<&str>, live: Option<bool>) -> Re
     Ok(notification)
 }
 
-fn payment_event(object: &Value, caused_by: Option<OperationKey>, notification: &mut Notification) {
+fn payment_event(object: &Json<'_>, caused_by: Option<OperationKey>, notification: &mut Notification) {
     let created_by = key_in(object, object::KEY_MARK);
     let captured_by = key_in(object, object::CAPTURE_KEY_MARK);
     let authorization = text(object, "capture_method") == Some("manual");
@@ -176,7 +176,7 @@ fn payment_event(object: &Value, caused_by: Option<OperationKey>, notification: 
     }
 }
 
-fn refund_event(object: &Value, caused_by: Option<OperationKey>, notification: &mut Notification) {
+fn refund_event(object: &Json<'_>, caused_by: Option<OperationKey>, notification: &mut Notification) {
     let key = key_in(object, object::KEY_MARK);
     notification.about.extend(key.or(caused_by).map(About::Key));
     notification
@@ -185,7 +185,7 @@ fn refund_event(object: &Value, caused_by: Option<OperationKey>, notification: &
     notification.says = object::refund(object, &view(OperationKind::Refund, key), Evidence::default()).ok();
 }
 
-fn session_event(name: &str, object: &Value, notification: &mut Notification) {
+fn session_event(name: &str, object: &Json<'_>, notification: &mut Notification) {
     let key = key_in(object, object::KEY_MARK);
     notification.about.extend(key.map(About::Key));
     let payment = object::id_in(object, "payment_intent").filter(|id| id.starts_with("pi_"));
@@ -210,21 +210,21 @@ fn session_event(name: &str, object: &Value, notification: &mut Notification) {
 }
 
 /// An event of API v2 carries no object, only whom it is about (docs/event-destinations).
-fn thin(event: &Value, notification: &mut Notification) {
+fn thin(event: &Json<'_>, notification: &mut Notification) {
     let key = event
         .get("reason")
         .and_then(|reason| reason.get("request"))
         .and_then(|request| text(request, "idempotency_key"))
         .and_then(OperationKey::parse);
     notification.about.extend(key.map(About::Key));
-    let related = event.get("related_object").unwrap_or(&Value::Null);
+    let related = event.get("related_object").unwrap_or(&Json::Null);
     let prefixes = ["pi_", "re_", "pyr_", "cs_"];
     notification
         .about
         .extend(id_of(related, &prefixes).ok().map(About::GatewayRef));
 }
 
-fn key_in(object: &Value, name: &str) -> Option<OperationKey> {
+fn key_in(object: &Json<'_>, name: &str) -> Option<OperationKey> {
     object::mark(object, name).and_then(OperationKey::parse)
 }
 

@@ -6,6 +6,7 @@
 
 use super::amount;
 use super::codes;
+use super::json::Json;
 use super::options::{Flow, is_id};
 use crate::clock::Timestamp;
 use crate::money::Currency;
@@ -15,7 +16,6 @@ use crate::outcome::{
 };
 use crate::secret::Secret;
 use crate::transport::scrub;
-use serde_json::Value;
 
 /// Metadata with which every payment and refund is marked as ours: the operation's key, and the caller's reference.
 pub(super) const KEY_MARK: &str = "payonce_key";
@@ -44,7 +44,7 @@ fn unclear<T>(why: impl Into<String>) -> Result<T, Unclear> {
 }
 
 /// What the answer to a send, or the object of an operation's own, says about it.
-pub(super) fn read(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
+pub(super) fn read(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
     let kind = text(object, "object");
     let outcome = match (view.kind, kind) {
         (OperationKind::Charge | OperationKind::Authorize, Some("payment_intent")) => {
@@ -62,13 +62,14 @@ pub(super) fn read(object: &Value, view: &View<'_>, evidence: Evidence) -> Resul
 }
 
 /// A PaymentIntent, for the operation that created it.
-pub(super) fn payment(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
+pub(super) fn payment(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
     let id = id_of(object, &["pi_"])?;
     check_mark(object, KEY_MARK, view.key)?;
     let evidence = with_payment_details(evidence, object);
     let status = text(object, "status").unwrap_or("");
     let whole = integer(object, "amount");
     let received = integer(object, "amount_received");
+    let last_error = object.get("last_payment_error").filter(|error| error.is_object());
     let units = match (status, view.kind) {
         // Stand-ins that keep no separate figures take and reserve the whole amount.
         ("succeeded", OperationKind::Authorize) => whole,
@@ -87,9 +88,8 @@ pub(super) fn payment(object: &Value, view: &View<'_>, evidence: Evidence) -> Re
             outcome.evidence = evidence;
             return Ok(Outcome::Pending(outcome));
         }
-        ("requires_payment_method", _) if object.get("last_payment_error").is_some_and(Value::is_object) => {
-            let error = &object["last_payment_error"];
-            let mut failed = declined(error, evidence);
+        ("requires_payment_method", _) if last_error.is_some() => {
+            let mut failed = declined(last_error.unwrap_or(&Json::Null), evidence);
             failed.gateway_ref = Some(id);
             failed.payer_may_retry = view.flow != Some(Flow::AtOnce);
             return Ok(Outcome::Failed(failed));
@@ -110,7 +110,7 @@ pub(super) fn payment(object: &Value, view: &View<'_>, evidence: Evidence) -> Re
 }
 
 /// A PaymentIntent, for a capture of it. `None`: it does not say that it was captured.
-pub(super) fn captured(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Option<Outcome>, Unclear> {
+pub(super) fn captured(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Option<Outcome>, Unclear> {
     let id = id_of(object, &["pi_"])?;
     check_target(&id, view)?;
     let evidence = with_payment_details(evidence, object);
@@ -131,7 +131,7 @@ pub(super) fn captured(object: &Value, view: &View<'_>, evidence: Evidence) -> R
 }
 
 /// A PaymentIntent or Checkout Session, for a void of it. `None`: it does not say that it was voided.
-pub(super) fn voided(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Option<Outcome>, Unclear> {
+pub(super) fn voided(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Option<Outcome>, Unclear> {
     let id = id_of(object, &["pi_", "cs_"])?;
     check_target(&id, view)?;
     let evidence = with_payment_details(evidence, object);
@@ -155,7 +155,7 @@ pub(super) fn voided(object: &Value, view: &View<'_>, evidence: Evidence) -> Res
 }
 
 /// A Refund. `succeeded` may still become `failed`, up to about 30 days later (docs/refunds).
-pub(super) fn refund(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
+pub(super) fn refund(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
     let id = id_of(object, &["re_", "pyr_"])?;
     check_mark(object, KEY_MARK, view.key)?;
     if let Some(target) = view.target {
@@ -195,12 +195,12 @@ pub(super) fn refund(object: &Value, view: &View<'_>, evidence: Evidence) -> Res
 
 /// A Checkout Session, for the operation that opened it. With its PaymentIntent expanded the latter decides, once
 /// the payer has acted.
-pub(super) fn session(object: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
+pub(super) fn session(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Unclear> {
     let id = id_of(object, &["cs_"])?;
     check_mark(object, KEY_MARK, view.key)?;
     let status = text(object, "status").unwrap_or("");
     let intent = object.get("payment_intent").filter(|intent| intent.is_object());
-    let acted = |intent: &&Value| {
+    let acted = |intent: &&Json<'_>| {
         matches!(
             text(intent, "status"),
             Some("succeeded" | "requires_capture" | "processing")
@@ -243,7 +243,7 @@ pub(super) fn session(object: &Value, view: &View<'_>, evidence: Evidence) -> Re
 }
 
 /// A decline, from `error` of an answer or `last_payment_error` of a PaymentIntent, which have the same fields.
-pub(super) fn declined(error: &Value, mut evidence: Evidence) -> Failed {
+pub(super) fn declined(error: &Json<'_>, mut evidence: Evidence) -> Failed {
     let code = text(error, "code");
     let decline_code = text(error, "decline_code");
     let rows = [
@@ -279,7 +279,7 @@ fn already_done(id: GatewayRef, evidence: Evidence) -> Outcome {
     Outcome::Failed(failed)
 }
 
-fn cancelled(object: &Value, id: GatewayRef, evidence: Evidence) -> Outcome {
+fn cancelled(object: &Json<'_>, id: GatewayRef, evidence: Evidence) -> Outcome {
     // `automatic` and `expired` are Stripe's own: an authorization that was not captured in time, a page that closed.
     let category = match text(object, "cancellation_reason") {
         Some("automatic" | "expired") => FailureCategory::Expired,
@@ -305,7 +305,7 @@ fn pending(next: NextStep, id: GatewayRef, evidence: Evidence) -> Outcome {
 
 /// Success needs an amount that can be compared with what was asked for: without one there is no success, and with
 /// one that the currency cannot hold there is a disagreement.
-fn success(object: &Value, units: Option<i64>, id: GatewayRef, evidence: Evidence) -> Result<Outcome, Unclear> {
+fn success(object: &Json<'_>, units: Option<i64>, id: GatewayRef, evidence: Evidence) -> Result<Outcome, Unclear> {
     let Some(units) = units else {
         return unclear("it reports success without an amount");
     };
@@ -331,7 +331,7 @@ fn success(object: &Value, units: Option<i64>, id: GatewayRef, evidence: Evidenc
 
 /// How much a capture took. Stand-ins without `amount_received` show it on the charge; those of the oldest kind show
 /// what was not captured as refunded.
-fn captured_units(object: &Value) -> Option<i64> {
+fn captured_units(object: &Json<'_>) -> Option<i64> {
     let on_charge = || {
         let charge = object.get("latest_charge").filter(|charge| charge.is_object())?;
         integer(charge, "amount_captured")
@@ -340,7 +340,7 @@ fn captured_units(object: &Value) -> Option<i64> {
     integer(object, "amount_received").or_else(on_charge)
 }
 
-fn confirm(object: &Value) -> NextStep {
+fn confirm(object: &Json<'_>) -> NextStep {
     text(object, "client_secret").map_or(NextStep::Wait, |secret| NextStep::Confirm {
         client_secret: secret.into(),
     })
@@ -348,10 +348,10 @@ fn confirm(object: &Value) -> NextStep {
 
 /// What the payer has to do. The kinds of `next_action` grow with the payment methods; what they carry does not, so
 /// it is read by the names of the fields inside.
-fn next_action(object: &Value) -> (NextStep, Option<Timestamp>) {
-    let action = object.get("next_action").unwrap_or(&Value::Null);
+fn next_action(object: &Json<'_>) -> (NextStep, Option<Timestamp>) {
+    let action = object.get("next_action").unwrap_or(&Json::Null);
     let kind = text(action, "type").unwrap_or("");
-    let step = action.get(kind).unwrap_or(&Value::Null);
+    let step = action.get(kind).unwrap_or(&Json::Null);
     let next = match kind {
         "use_stripe_sdk" => confirm(object),
         // The payer answers in the bank's own app.
@@ -362,7 +362,7 @@ fn next_action(object: &Value) -> (NextStep, Option<Timestamp>) {
 }
 
 /// What can be shown to the payer without Stripe's library.
-fn shown(step: &Value) -> Option<NextStep> {
+fn shown(step: &Json<'_>) -> Option<NextStep> {
     let find = |name| text(step, name).map(Secret::from);
     let qr_code = || {
         let code = step.get("qr_code")?;
@@ -383,12 +383,12 @@ fn shown(step: &Value) -> Option<NextStep> {
     }
 }
 
-fn with_payment_details(mut evidence: Evidence, object: &Value) -> Evidence {
+fn with_payment_details(mut evidence: Evidence, object: &Json<'_>) -> Evidence {
     for name in ["status", "payment_status", "latest_charge"] {
         detail(&mut evidence, name, id_in(object, name));
     }
-    if let Some(types) = object.get("payment_method_types").and_then(Value::as_array) {
-        let types: Vec<&str> = types.iter().filter_map(Value::as_str).collect();
+    if let Some(types) = object.get("payment_method_types").and_then(Json::as_array) {
+        let types: Vec<&str> = types.iter().filter_map(Json::as_str).collect();
         detail(&mut evidence, "payment_method_types", Some(types.join(",").as_str()));
     }
     let paid_with = object
@@ -407,7 +407,7 @@ pub(super) fn detail(evidence: &mut Evidence, name: &str, value: Option<&str>) {
 
 /// The object of another operation than the one asked about is no answer at all. An object without a mark is judged
 /// by how it was reached.
-fn check_mark(object: &Value, name: &str, key: Option<OperationKey>) -> Result<(), Unclear> {
+fn check_mark(object: &Json<'_>, name: &str, key: Option<OperationKey>) -> Result<(), Unclear> {
     match (mark(object, name), key) {
         (Some(mark), Some(key)) if mark != key.to_string() => unclear("it is about another operation"),
         _ => Ok(()),
@@ -429,12 +429,12 @@ fn unknown_status<T>(object: &str, status: &str) -> Result<T, Unclear> {
 }
 
 /// A mark of ours in the metadata.
-pub(super) fn mark<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn mark<'a>(object: &'a Json<'_>, name: &str) -> Option<&'a str> {
     object.get("metadata").and_then(|metadata| text(metadata, name))
 }
 
 /// The object's own id, which must have one of the prefixes of its kind.
-pub(super) fn id_of(object: &Value, prefixes: &[&str]) -> Result<GatewayRef, Unclear> {
+pub(super) fn id_of(object: &Json<'_>, prefixes: &[&str]) -> Result<GatewayRef, Unclear> {
     match text(object, "id") {
         Some(id) if is_id(id) && prefixes.iter().any(|prefix| id.starts_with(prefix)) => Ok(GatewayRef::new(id)),
         Some(_) => unclear("its id is not of the expected kind"),
@@ -443,16 +443,16 @@ pub(super) fn id_of(object: &Value, prefixes: &[&str]) -> Result<GatewayRef, Unc
 }
 
 /// A field that holds a text, or an id that may be expanded to the object itself (api/expanding_objects).
-pub(super) fn id_in<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn id_in<'a>(object: &'a Json<'_>, name: &str) -> Option<&'a str> {
     let field = object.get(name)?;
     field.as_str().or_else(|| text(field, "id"))
 }
 
-pub(super) fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(object: &'a Json<'_>, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str()
 }
 
 /// A whole number, exactly: a fraction, an exponent or a text is none.
-pub(super) fn integer(object: &Value, name: &str) -> Option<i64> {
+pub(super) fn integer(object: &Json<'_>, name: &str) -> Option<i64> {
     object.get(name)?.as_i64()
 }

@@ -5,18 +5,18 @@
 //! An answer that is not in Stripe's form came from a box in between and proves nothing.
 
 use super::codes::{self, Class};
+use super::json::Json;
 use super::object::{self, Unclear, View, detail, text};
 use crate::clock::Timestamp;
 use crate::failure::{Failure, FailureKind};
 use crate::operation::{GatewayRef, OperationKind};
 use crate::outcome::{Evidence, Failed, FailureCategory, Outcome};
 use crate::transport::{Response, excerpt, retry_after, scrub};
-use serde_json::Value;
 use std::time::Duration;
 
 /// An answer, taken apart.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Answer<'a> {
     status: u16,
     request_id: Option<String>,
     replayed: bool,
@@ -24,15 +24,15 @@ pub(super) struct Answer {
     retry_after: Option<Duration>,
     /// A limiter named itself as the sender of a 429.
     limited: bool,
-    body: Body,
+    body: Body<'a>,
 }
 
 #[derive(Debug)]
-enum Body {
+enum Body<'a> {
     /// 2xx with a JSON object that says what it is.
-    Object(Value),
+    Object(Json<'a>),
     /// Any other status with `{"error": {"type": ...}}`.
-    Error(Value),
+    Error(Json<'a>),
     /// Anything else; described, scrubbed.
     Foreign(String),
 }
@@ -41,13 +41,13 @@ enum Body {
 #[derive(Debug)]
 pub(super) enum Found {
     /// The object, and the evidence of the answer that brought it.
-    Object(Value, Evidence),
+    Object(Json<'static>, Evidence),
     /// Stripe does not know the id in this account and mode.
     Missing,
 }
 
-impl Answer {
-    pub(super) fn new(response: &Response, now: Timestamp) -> Self {
+impl<'a> Answer<'a> {
+    pub(super) fn new(response: &'a Response, now: Timestamp) -> Self {
         let header = |wanted: &str| {
             // Names are matched in any case: a transport of the user's own may not lower them.
             let named = |(name, _): &&(String, String)| name.eq_ignore_ascii_case(wanted);
@@ -78,15 +78,14 @@ impl Answer {
         }
     }
 
-    /// What the answer to a read brought.
-    pub(super) fn found(self) -> Result<Found, Failure> {
-        let evidence = self.evidence();
-        match (self.status, &self.body) {
-            (404, Body::Error(_)) => Ok(Found::Missing),
-            (_, Body::Object(object)) => Ok(Found::Object(object.clone(), evidence)),
-            (status, Body::Error(error)) => Err(self.refused_read(status, error)),
-            (_, Body::Foreign(description)) => Err(self.judge_foreign(description)),
-        }
+    /// The same answer, free of the bytes that it was read from.
+    pub(super) fn into_owned(self) -> Answer<'static> {
+        let body = match self.body {
+            Body::Object(object) => Body::Object(object.into_owned()),
+            Body::Error(error) => Body::Error(error.into_owned()),
+            Body::Foreign(description) => Body::Foreign(description),
+        };
+        Answer { body, ..self }
     }
 
     /// The answer says, in Stripe's own form, that this kind of read is not to be had: no such path, no permission,
@@ -121,7 +120,7 @@ impl Answer {
             .with_retry_advice(self.should_retry)
     }
 
-    fn judge_error(&self, error: &Value, view: &View<'_>, mut evidence: Evidence) -> Result<Outcome, Failure> {
+    fn judge_error(&self, error: &Json<'_>, view: &View<'_>, mut evidence: Evidence) -> Result<Outcome, Failure> {
         let code = text(error, "code");
         let class = code.and_then(codes::error_code).map(|row| row.class);
         evidence.code = code.map(scrub);
@@ -154,7 +153,7 @@ impl Answer {
 
     fn judge_refusal(
         &self,
-        error: &Value,
+        error: &Json<'_>,
         class: Option<Class>,
         view: &View<'_>,
         evidence: Evidence,
@@ -193,9 +192,9 @@ impl Answer {
         }
     }
 
-    fn decline(&self, error: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Failure> {
+    fn decline(&self, error: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Failure> {
         let mut failed = object::declined(error, evidence);
-        let intent = error.get("payment_intent").unwrap_or(&Value::Null);
+        let intent = error.get("payment_intent").unwrap_or(&Json::Null);
         let ours = view.key.map(|key| key.to_string());
         let creates = view.target.is_none();
         if creates && object::mark(intent, object::KEY_MARK).is_some_and(|mark| Some(mark) != ours.as_deref()) {
@@ -211,7 +210,7 @@ impl Answer {
     }
 
     /// The effect may be there already. Where the error carries the payment, its state decides; else an inquiry.
-    fn reconcile(&self, error: &Value, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Failure> {
+    fn reconcile(&self, error: &Json<'_>, view: &View<'_>, evidence: Evidence) -> Result<Outcome, Failure> {
         let open = || self.failed(error, true, FailureKind::Duplicate, "the effect may be there already");
         let Some(intent) = error.get("payment_intent").filter(|intent| intent.is_object()) else {
             return Err(open());
@@ -241,7 +240,7 @@ impl Answer {
         }
     }
 
-    fn refused_read(&self, status: u16, error: &Value) -> Failure {
+    fn refused_read(&self, status: u16, error: &Json<'_>) -> Failure {
         let (kind, what) = match status {
             401 | 403 => (
                 FailureKind::Credentials,
@@ -254,7 +253,7 @@ impl Answer {
         self.failed(error, false, kind, what)
     }
 
-    fn failed(&self, error: &Value, maybe: bool, kind: FailureKind, what: &str) -> Failure {
+    fn failed(&self, error: &Json<'_>, maybe: bool, kind: FailureKind, what: &str) -> Failure {
         let detail = match text(error, "message") {
             Some(message) => format!("{what}: {}", scrub(message)),
             None => what.to_owned(),
@@ -283,13 +282,26 @@ impl Answer {
     }
 }
 
-impl Body {
-    fn new(response: &Response, content_type: Option<&str>) -> Self {
+impl Answer<'static> {
+    /// What the answer to a read brought.
+    pub(super) fn found(self) -> Result<Found, Failure> {
+        let evidence = self.evidence();
+        match (self.status, &self.body) {
+            (404, Body::Error(_)) => Ok(Found::Missing),
+            (_, Body::Object(object)) => Ok(Found::Object(object.clone(), evidence)),
+            (status, Body::Error(error)) => Err(self.refused_read(status, error)),
+            (_, Body::Foreign(description)) => Err(self.judge_foreign(description)),
+        }
+    }
+}
+
+impl<'a> Body<'a> {
+    fn new(response: &'a Response, content_type: Option<&str>) -> Self {
         let foreign = || {
             let content_type = content_type.map_or_else(|| "no content type".to_owned(), scrub);
             Self::Foreign(format!("{content_type}, {}", excerpt(&response.body)))
         };
-        let Ok(value) = serde_json::from_slice::<Value>(&response.body) else {
+        let Ok(value) = serde_json::from_slice::<Json<'_>>(&response.body) else {
             return foreign();
         };
         let success = (200..300).contains(&response.status);

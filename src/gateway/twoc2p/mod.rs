@@ -45,7 +45,7 @@ use crate::money::Currency;
 use crate::operation::{Operation, OperationKey, OperationKind};
 use crate::outcome::{Failed, FailureCategory, NextStep, Outcome, Pending};
 use crate::record::{Instruction, Record};
-use crate::retry::{Absence, AfterAbsence, Promise, SameKey};
+use crate::retry::{Absence, AfterAbsence, Promise, SameKey, Since};
 use crate::secret::Secret;
 use crate::transport::{Method, Request, Response, Transport};
 use async_trait::async_trait;
@@ -162,6 +162,7 @@ impl Gateway for TwoC2p {
     /// and then closes the attempt: an invoice number is not used again.
     fn promise(&self, _kind: OperationKind) -> Promise {
         let absence = Absence::After {
+            since: Since::PageClosed,
             quiet: Duration::ZERO,
             looks: 2,
             apart: Duration::from_secs(60),

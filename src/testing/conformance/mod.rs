@@ -5,7 +5,9 @@
     reason = "a suite for tests: a panic is how a failure is reported"
 )]
 
+mod gateway;
 mod journal;
 pub mod sample;
 
+pub use gateway::gateway;
 pub use journal::journal;
