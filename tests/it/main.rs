@@ -20,5 +20,6 @@ mod journal_sqlite;
 mod puppet;
 mod reconcile;
 mod shop;
+mod transport;
 mod unknown;
 mod weight;
