@@ -23,3 +23,4 @@ mod shop;
 mod transport;
 mod unknown;
 mod weight;
+mod wired;
