@@ -3,6 +3,7 @@
 mod flows;
 mod follow_ups;
 mod lost;
+mod notifications;
 mod same_request;
 
 use crate::wired::{INTENTS, pi_1};
