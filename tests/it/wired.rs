@@ -1,6 +1,8 @@
 //! A shop whose gateways are real sockets on loopback: what the end-to-end tests start from.
 
 use crate::shop::{NOW, usd};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use payonce::clock::{Clock, Timestamp};
 use payonce::engine::{Builder, Payments};
 use payonce::error::Error;
@@ -268,6 +270,13 @@ pub(crate) fn reads_fail(server: &ScriptedServer) {
 /// The requests of one route, in their order.
 pub(crate) fn of(requests: Vec<LoggedRequest>, route: &str) -> Vec<LoggedRequest> {
     requests.into_iter().filter(|request| request.is(route)).collect()
+}
+
+/// The claims of a request to 2C2P, as the JSON text that was signed.
+pub(crate) fn claims(request: &LoggedRequest) -> String {
+    let body = request.text();
+    let payload = body.split('.').nth(1).unwrap();
+    String::from_utf8(URL_SAFE_NO_PAD.decode(payload).unwrap()).unwrap()
 }
 
 /// The steps of a history: from, to, sends so far.

@@ -4,3 +4,4 @@ mod amounts;
 mod stripe;
 mod two_workers;
 mod twoc2p;
+mod wire_amounts;

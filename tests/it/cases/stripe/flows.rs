@@ -1,12 +1,12 @@
 //! Payments at Stripe in which the payer, or a bank, takes time.
 
 use crate::shop::{assert_is, usd};
-use crate::wired::{INTENTS, Wired, card_charge, policy};
+use crate::wired::{INTENTS, Wired, card_charge, op_a, pi_1, policy};
 use payonce::gateway::stripe::StripeOptions;
 use payonce::operation::{Operation, Target};
 use payonce::outcome::{FailureCategory, NextStep, Outcome, Pending};
 use payonce::reconcile::Reconciler;
-use payonce::testing::server::FakeStripe;
+use payonce::testing::server::{FakeStripe, Reply, ScriptedServer};
 use payonce::testing::{Bank, Fault, FaultPlan};
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -226,4 +226,27 @@ async fn a_bank_that_takes_days_is_waited_for_by_the_reconciler() {
         assert_eq!(counter.stripe.bank().charged("order-1"), usize::from(well));
         assert_eq!(counter.stripe.count(INTENTS), 1);
     }
+}
+
+#[tokio::test]
+async fn c51_a_payment_method_of_next_year_is_no_obstacle() {
+    let server = ScriptedServer::start();
+    server
+        .reply(INTENTS, Reply::new(200).json(pi_1("processing")))
+        .reply(
+            "GET /v1/payment_intents/pi_1",
+            Reply::new(200).json(r#"{"id":"pi_1","object":"payment_intent","amount":2000,"currency":"usd","status":"succeeded","payment_method_types":["card","brand_new_pay"],"latest_charge":{"id":"ch_1","object":"charge","payment_method_details":{"type":"brand_new_pay","brand_new_pay":{"x":1}}}}"#),
+        );
+    let shop = Wired::stripe(server.url());
+    pending(shop.pay(&op_a()).await);
+    let Outcome::Succeeded(succeeded) = shop.resolve(&op_a()).await else {
+        panic!("not read")
+    };
+    assert_eq!(succeeded.amount, Some(usd("20.00")));
+    let details = &succeeded.evidence.details;
+    assert_eq!(details.get("payment_method_types"), Some("card,brand_new_pay"));
+    assert_eq!(details.get("payment_method_type"), Some("brand_new_pay"));
+    // And it is in the journal.
+    let kept = shop.look_up(&op_a()).await.unwrap();
+    assert_eq!(kept.evidence().unwrap().details, *details);
 }
