@@ -1,6 +1,8 @@
 //! The field cases, by number.
 
 mod amounts;
+mod network;
+mod secrets;
 mod stripe;
 mod two_workers;
 mod twoc2p;
