@@ -6,4 +6,5 @@ mod secrets;
 mod stripe;
 mod two_workers;
 mod twoc2p;
+mod twoc2p_end_to_end;
 mod wire_amounts;
