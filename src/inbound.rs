@@ -1,6 +1,6 @@
 //! Notifications: verified first, then taken through the same write path as every other observation.
 
-use crate::engine::Payments;
+use crate::engine::{Chain, Payments};
 use crate::error::JournalError;
 use crate::gateway::{About, Gateway, Notification, NotificationError, RawNotification};
 use crate::journal::Wanted;
@@ -8,6 +8,7 @@ use crate::operation::{Invalid, OperationKey};
 use crate::outcome::Outcome;
 use crate::record::{Fact, Record, Recorded, Source};
 use std::sync::Arc;
+use tracing::{debug, warn};
 
 /// What a notification led to.
 #[allow(clippy::large_enum_variant, reason = "made once a notification")]
@@ -54,17 +55,24 @@ impl Payments {
         let gateway = self.inner().gateway(gateway).ok_or_else(|| {
             InboundError::Unconfigured(Invalid::new("gateway", "no gateway of this name is configured"))
         })?;
-        let notification = gateway.read_notification(raw).map_err(InboundError::Refused)?;
-        self.take(gateway, notification).await.map_err(InboundError::TryAgain)
+        let notification = gateway.read_notification(raw).map_err(|error| {
+            warn!(gateway = gateway.name(), %error, "payonce.notification_refused");
+            InboundError::Refused(error)
+        })?;
+        self.take(gateway, notification).await.map_err(|error| {
+            warn!(gateway = gateway.name(), error = %Chain(&error), "payonce.notification_not_stored");
+            InboundError::TryAgain(error)
+        })
     }
 
     async fn take(&self, gateway: &Arc<dyn Gateway>, notification: Notification) -> Result<Intake, JournalError> {
-        let Some(record) = self.subject(gateway.name(), &notification.about).await? else {
-            return Ok(Intake::Ignored {
-                name: notification.name,
-            });
+        let (gateway, name) = (gateway.name(), notification.name);
+        let Some(record) = self.subject(gateway, &notification.about).await? else {
+            debug!(gateway, name, "payonce.notification_ignored");
+            return Ok(Intake::Ignored { name });
         };
         let key = record.key();
+        debug!(%key, gateway, name, "payonce.notified");
         let Some(said) = notification.says else {
             let before = record.state_word();
             let record = self.inner().resolve(Box::new(record)).await?;

@@ -1,12 +1,12 @@
 //! The worker that resolves what is unknown or was left by a dead process. It only ever reads from gateways.
 
-use crate::engine::Payments;
+use crate::engine::{Chain, Payments};
 use crate::error::JournalError;
 use crate::record::Lease;
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
-use tracing::warn;
+use tracing::{debug, warn};
 
 /// How long a worker keeps what it has claimed to itself.
 const LEASE: Duration = Duration::from_secs(120);
@@ -68,13 +68,16 @@ impl Reconciler {
         let batch = self.batch.min(inner.inquiries_left());
         let claimed = inner.journal().claim_due(namespace, now, &lease, batch).await?;
         let mut round = Round::default();
+        if !claimed.is_empty() {
+            debug!(claimed = claimed.len(), "payonce.claimed");
+        }
         for record in claimed {
             round.looked_at += 1;
             let key = record.key();
             match inner.ask(Box::new(record)).await {
                 Ok(asked) if !asked.record.is_open() => round.settled += 1,
                 Ok(_) => {}
-                Err(error) => warn!(%key, %error, "payonce.look_not_recorded"),
+                Err(error) => warn!(%key, error = %Chain(&error), "payonce.look_not_recorded"),
             }
         }
         Ok(round)
@@ -87,7 +90,7 @@ impl Reconciler {
             let idle = match self.run_once().await {
                 Ok(round) => round.looked_at == 0,
                 Err(error) => {
-                    warn!(%error, "payonce.reconciler_round_failed");
+                    warn!(error = %Chain(&error), "payonce.round_failed");
                     true
                 }
             };

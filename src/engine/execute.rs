@@ -1,7 +1,7 @@
 //! One call of `execute`, straight down: check, reserve, send, record.
 
-use super::Inner;
 use super::flights::Boarding;
+use super::{Chain, Inner};
 use crate::clock::{Timestamp, within};
 use crate::error::{Error, JournalError};
 use crate::failure::{Failure, FailureKind};
@@ -13,7 +13,7 @@ use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Sou
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
 use std::sync::Arc;
 use std::time::Duration;
-use tracing::{debug, warn};
+use tracing::{Instrument as _, Span, debug, error, info, info_span, warn};
 
 /// How often a call that meets an operation of another process looks whether it is over.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -47,13 +47,17 @@ pub(super) async fn execute(inner: &Arc<Inner>, operation: &Operation) -> Result
     let plan = plan(inner, operation).await?;
     let key = plan.key;
     let flight = match inner.flights.board(key, plan.fingerprint)? {
-        Boarding::Join(flight) => flight,
+        Boarding::Join(flight) => {
+            debug!(%key, "payonce.joined");
+            flight
+        }
         Boarding::Lead(lead) => {
             let flight = lead.flight();
+            let span = plan.span();
             let mut call = Call::new(Arc::clone(inner), plan);
             // Its own task: a caller who goes away must not leave a payment half recorded.
             // Boxed before it is spawned: the task would move the whole state machine several times.
-            tokio::spawn(Box::pin(async move { lead.land(call.run().await) }));
+            tokio::spawn(Box::pin(async move { lead.land(call.run().await) }).instrument(span));
             flight
         }
     };
@@ -127,6 +131,16 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
     }
 }
 
+impl Plan {
+    fn span(&self) -> Span {
+        let operation = &self.operation;
+        info_span!(
+            "payonce.execute", key = %self.key, kind = operation.kind().as_str(),
+            attempt = operation.attempt_number(), gateway = self.gateway.name(),
+        )
+    }
+}
+
 fn in_flight(inner: &Inner, key: OperationKey) -> Outcome {
     let detail = format!("operation {key} is still under way");
     Outcome::Unknown(Unknown::new(UnknownReason::InFlight, detail, inner.clock.now()))
@@ -184,7 +198,11 @@ impl Call {
         line.sends = 1;
         line.note = "reserved".into();
         match self.inner.journal.reserve(&record, &line).await? {
-            Reservation::New(record) => self.send(Box::new(record)).await,
+            Reservation::New(record) => {
+                // The reference is the merchant's own, and stands in no other event.
+                debug!(key = %record.key, reference = %record.reference, "payonce.reserved");
+                self.send(Box::new(record)).await
+            }
             Reservation::Existing(record) => Ok(Step::Meet(Box::new(record))),
             Reservation::Blocked(other) => Err(Error::AttemptOpen {
                 attempt: other.attempt,
@@ -197,6 +215,7 @@ impl Call {
 
     /// The operation exists: replay what is known, join who is at it, or find out.
     async fn meet(&mut self, record: Box<Record>) -> Result<Step, Error> {
+        debug!(key = %record.key, state = record.state_word(), sends = record.sends, "payonce.met");
         if record.fingerprint != self.plan.fingerprint {
             return Err(Error::KeyReused { key: record.key });
         }
@@ -290,6 +309,7 @@ impl Call {
                 return Ok(Step::Meet(self.reload(record).await?));
             };
             self.sends += 1;
+            debug!(key = %record.key, sends = record.sends, "payonce.sending");
             let failure = match self.plan.gateway.send(&instruction).await {
                 Ok(outcome) => {
                     match last_failure {
@@ -300,7 +320,12 @@ impl Call {
                 }
                 Err(failure) => failure,
             };
-            debug!(key = %record.key, sends = self.sends, kind = ?failure.kind(), maybe = failure.may_have_executed(), "payonce.attempt_failed");
+            info!(
+                key = %record.key, sends = record.sends, failure = ?failure.kind(),
+                maybe_executed = failure.may_have_executed(), http_status = failure.http_status(),
+                code = failure.code(), request_id = failure.request_id(), error = %Chain(&failure),
+                "payonce.attempt_failed"
+            );
             let wait = match self.decide(&record, &failure) {
                 Ok(wait) => wait,
                 Err(stopped) => return Box::pin(self.stop(record, failure, stopped)).await,
@@ -371,6 +396,7 @@ impl Call {
     async fn stop(&mut self, record: Box<Record>, failure: Failure, stopped: &'static str) -> Result<Step, Error> {
         let key = record.key;
         let maybe = record.maybe_executed || failure.may_have_executed();
+        warn!(%key, sends = record.sends, maybe_executed = maybe, because = stopped, "payonce.stopped");
         let recorded = self
             .inner
             .observe(record, Source::Answer, Fact::Ended(failure.clone()), None)
@@ -398,7 +424,7 @@ impl Call {
             let asked = match self.inner.ask(record).await {
                 Ok(asked) => asked,
                 Err(error) => {
-                    warn!(key = %before.key, %error, "payonce.inquiry_not_recorded");
+                    warn!(key = %before.key, error = %Chain(&error), "payonce.inquiry_not_recorded");
                     return before;
                 }
             };
@@ -438,7 +464,7 @@ impl Call {
 
     /// The gateway may know, the journal does not: the row still says that the operation is being sent.
     fn not_recorded(&self, key: OperationKey, error: &JournalError) -> Outcome {
-        warn!(%key, %error, "payonce.not_recorded");
+        error!(%key, error = %Chain(error), "payonce.not_recorded");
         let detail = format!("the journal could not be written after operation {key} was sent; an inquiry will tell");
         Outcome::Unknown(Unknown::new(UnknownReason::NotRecorded, detail, self.inner.clock.now()))
     }

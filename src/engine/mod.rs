@@ -15,6 +15,7 @@ use crate::record::{HistoryLine, Record};
 use crate::retry::RetryPolicy;
 use crate::retry::budget::{InquiryBudget, RetryBudget};
 use flights::Flights;
+use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -314,5 +315,20 @@ impl fmt::Debug for Builder {
             .field("namespace", &self.namespace)
             .field("gateways", &self.gateways)
             .finish_non_exhaustive()
+    }
+}
+
+/// An error with its causes, for a log; put together only when somebody listens.
+pub(crate) struct Chain<'a>(pub(crate) &'a dyn StdError);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
     }
 }

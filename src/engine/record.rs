@@ -3,9 +3,10 @@
 use super::Inner;
 use crate::error::JournalError;
 use crate::journal::Replaced;
-use crate::record::{Fact, Observation, Record, Recorded, Source};
+use crate::outcome::Outcome;
+use crate::record::{Fact, HistoryLine, Observation, Record, Recorded, Source, State};
 use crate::retry::look_after;
-use tracing::debug;
+use tracing::{info, warn};
 
 /// How often a write is tried again because somebody else was first. Each round means that another writer got on.
 const ROUNDS: u32 = 32;
@@ -42,10 +43,7 @@ impl Inner {
                 .await?
             {
                 Replaced::Stored => {
-                    debug!(
-                        key = %next.key, source = source.as_str(), from = %learned.line.from, to = %learned.line.to,
-                        code = learned.line.code, request_id = learned.line.request_id, "payonce.recorded"
-                    );
+                    tell(&next, &learned.line, learned.recorded);
                     return Ok(Observed {
                         record: next,
                         recorded: learned.recorded,
@@ -60,6 +58,17 @@ impl Inner {
         Err(JournalError::transient(
             "the operation is being changed by too many writers at once",
         ))
+    }
+}
+
+fn tell(record: &Record, line: &HistoryLine, recorded: Recorded) {
+    info!(
+        key = %record.key, kind = record.kind.as_str(), gateway = &*record.gateway, sends = record.sends,
+        source = line.source.as_str(), from = &*line.from, to = &*line.to, http_status = line.http_status,
+        code = line.code, request_id = line.request_id, "payonce.recorded"
+    );
+    if let (State::Known(Outcome::Conflict(conflict)), Recorded::First) = (&record.state, recorded) {
+        warn!(key = %record.key, gateway = &*record.gateway, detail = conflict.detail, "payonce.conflict");
     }
 }
 

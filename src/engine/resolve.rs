@@ -1,11 +1,12 @@
 //! Asking the gateway what became of an operation. Nothing here can cause an effect.
 
-use super::Inner;
+use super::{Chain, Inner};
 use crate::error::JournalError;
 use crate::gateway::{Gateway, Inquiry};
 use crate::record::{Fact, Record, Source, State};
 use crate::retry::{AbsenceVerdict, AfterAbsence, absence};
 use std::sync::Arc;
+use tracing::{debug, info};
 
 /// What one inquiry brought.
 #[derive(Debug)]
@@ -33,12 +34,23 @@ impl Inner {
     pub(crate) async fn ask(&self, record: Box<Record>) -> Result<Asked, JournalError> {
         let gateway = self.gateway(&record.gateway).map(Arc::clone);
         let Some(gateway) = gateway.filter(|_| self.inquiry_budget.withdraw(self.clock.now())) else {
+            debug!(key = %record.key, gateway = &*record.gateway, "payonce.not_asked");
             return Ok(Asked { record, blind: false });
         };
         let fact = match gateway.inquire(&record).await {
             Ok(Inquiry::Found(outcome)) => Fact::Said(outcome),
-            Ok(Inquiry::Absent { consistent }) => self.not_found(&record, &gateway, consistent),
-            Err(failure) => Fact::Blind(failure),
+            Ok(Inquiry::Absent { consistent }) => {
+                debug!(key = %record.key, gateway = &*record.gateway, consistent, "payonce.not_found");
+                self.not_found(&record, &gateway, consistent)
+            }
+            Err(failure) => {
+                info!(
+                    key = %record.key, gateway = &*record.gateway, failure = ?failure.kind(),
+                    http_status = failure.http_status(), code = failure.code(), request_id = failure.request_id(),
+                    error = %Chain(&failure), "payonce.inquiry_failed"
+                );
+                Fact::Blind(failure)
+            }
         };
         let blind = matches!(fact, Fact::Blind(_));
         let observed = self.observe(record, Source::Inquiry, fact, None).await?;

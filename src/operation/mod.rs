@@ -203,7 +203,7 @@ pub trait GatewayOptions: Any + fmt::Debug + Send + Sync {
 /// let order = Operation::charge("order-1042", price)?.description("Two tickets");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Operation {
     kind: OperationKind,
     reference: Reference,
@@ -425,6 +425,25 @@ impl Operation {
             options.canonical(&mut out);
         }
         out.finish()
+    }
+}
+
+/// Of metadata the names alone, of the description its length: the texts are the merchant's, and perhaps the payer's.
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.metadata.keys().collect();
+        f.debug_struct("Operation")
+            .field("kind", &self.kind)
+            .field("reference", &self.reference)
+            .field("attempt", &self.attempt)
+            .field("amount", &self.amount)
+            .field("target", &self.target)
+            .field("gateway", &self.gateway)
+            .field("description_bytes", &self.description.as_ref().map(String::len))
+            .field("metadata", &names)
+            .field("expires_at", &self.expires_at)
+            .field("options", &self.options)
+            .finish()
     }
 }
 

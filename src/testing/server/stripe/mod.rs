@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::testing::{Bank, FaultPlan};
 use endpoints::Account;
 use objects::{Intent, Row};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,6 @@ const VERSION: &str = "2026-09-30.endive";
 /// The bank knows a movement by `metadata[payonce_reference]`, `metadata[payonce_key]` and the idempotency key.
 ///
 /// A request that it has no endpoint for is answered 501 and listed by [`unexpected`](Self::unexpected).
-#[derive(Debug)]
 pub struct FakeStripe {
     server: Server,
     account: Arc<Account>,
@@ -326,6 +326,16 @@ impl FakeStripe {
             intents::decline(&mut world, &mut intent, code, "generic_decline", &bank);
         }
         waits
+    }
+}
+
+/// Without its objects, which hold client secrets, links to pages and metadata.
+impl fmt::Debug for FakeStripe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FakeStripe")
+            .field("base_url", &self.base_url())
+            .field("bank", &self.bank())
+            .finish_non_exhaustive()
     }
 }
 
