@@ -49,13 +49,9 @@ pub fn scrub(text: &str) -> String {
     scrubbed
 }
 
-/// Nothing in it to hide: most codes, ids and words that gateways send, which are then taken over in one step.
+/// Too short for a card number or a token, and without the signs of a key: most codes and words that gateways send.
 fn is_harmless(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    digits < 13
-        && text.len() <= LONGEST
-        && !text.chars().any(char::is_control)
-        && !SECRET_PREFIXES.iter().any(|prefix| text.contains(prefix))
+    text.len() < 13 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') && !text.contains("eyJ")
 }
 
 /// Runs of 13 to 19 digits, with single spaces or dashes between them, become `***`.
