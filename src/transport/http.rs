@@ -5,6 +5,7 @@ use super::{Method, Request, Response, Transport};
 use crate::failure::{Failure, FailureKind};
 use crate::operation::Invalid;
 use async_trait::async_trait;
+use std::fmt;
 use std::io::Read;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub struct Http {
 }
 
 /// Settings of an [`Http`] transport.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct HttpBuilder {
     connect_timeout: Duration,
     timeout: Duration,
@@ -138,6 +139,19 @@ impl HttpBuilder {
             max_body: self.max_body,
             timeout: self.timeout,
         })
+    }
+}
+
+/// The proxy is not printed: its address may hold a password.
+impl fmt::Debug for HttpBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpBuilder")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("timeout", &self.timeout)
+            .field("max_body", &self.max_body)
+            .field("has_proxy", &self.proxy.is_some())
+            .field("root_certificates", &self.root_certificates.len())
+            .finish()
     }
 }
 
