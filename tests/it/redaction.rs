@@ -1,10 +1,11 @@
 //! Canaries: secrets and card data that must not come out of the crate by any way but the one they are meant for. Not
 //! in a log line at any level, not in what `Display` and `Debug` make of anything public, not in the journal's file.
 //!
-//! What the dependencies say at TRACE was looked at too, and is held to the same. reqwest, through `log`: that a
-//! connection begins, with scheme and host. hyper-util and hyper, rustls and rusqlite: nothing, as they are built here.
-//! A program that turns on `tracing` for hyper, or reqwest's `connection_verbose`, would log the bytes of every
-//! exchange; this crate turns on neither, and hands reqwest its header values marked as sensitive.
+//! What the dependencies say at TRACE was looked at too, and is held to the same. hyper-util, through `tracing`, and
+//! reqwest, through `log`, speak of connections, with scheme, host and port; reqwest also of a retry that it does not
+//! make, and rustls-platform-verifier of how many roots it found. hyper, rustls and SQLite say nothing as they are built
+//! here. A program that turns on reqwest's `connection_verbose` would log the bytes of every exchange; this crate does
+//! not, and hands reqwest its header values marked as sensitive.
 
 mod settings;
 mod stripe;
@@ -20,7 +21,7 @@ use payonce::money::{Currency, Money};
 use payonce::operation::Operation;
 use payonce::outcome::Outcome;
 use payonce::retry::RetryPolicy;
-use payonce::testing::ManualClock;
+use payonce::testing::{ManualClock, MockGateway};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,4 +133,40 @@ fn order(reference: &str) -> Operation {
     Operation::charge(reference, baht("20.00"))
         .unwrap()
         .metadata("note", METADATA)
+}
+
+#[tokio::test]
+async fn a_lost_answer_can_be_followed_in_the_log() {
+    let mut room = Room::new();
+    let gateway = MockGateway::new();
+    gateway.answer_lost_after_effect("order-1");
+    let payments = room.payments(Arc::new(gateway));
+    room.pay(&payments, &order("order-1"), "succeeded").await;
+    let (names, all) = room.watch.story();
+    let expected = [
+        "execute",
+        "reserved",
+        "sending",
+        "attempt_failed",
+        "sending",
+        "recorded",
+    ];
+    assert_eq!(names, expected, "{all}");
+    let key = payments.key(&order("order-1")).to_string();
+    assert!(all.lines().all(|line| line.contains(&key)), "{all}");
+    for text in [
+        "kind=\"charge\"",
+        "failure=Timeout",
+        "maybe_executed=true",
+        "to=\"succeeded\"",
+        "sends=2",
+    ] {
+        assert!(all.contains(text), "{text} is not in\n{all}");
+    }
+    let with_reference: Vec<_> = all.lines().filter(|line| line.contains("order-1")).collect();
+    assert!(
+        matches!(with_reference[..], [line] if line.starts_with("DEBUG")),
+        "{all}"
+    );
+    room.watch.judge(&[]);
 }

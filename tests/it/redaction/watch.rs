@@ -133,6 +133,19 @@ impl Watch {
         }
     }
 
+    /// The names of the crate's spans and events so far, in order; and one more time all that was logged with them.
+    pub(super) fn story(&self) -> (Vec<String>, String) {
+        LINES.with_borrow(|lines| {
+            let lines = lines.iter().flatten().filter(|line| line.target.starts_with("payonce"));
+            let texts: Vec<&str> = lines.map(|line| line.text.as_str()).collect();
+            let name = |text: &&str| {
+                let rest = text.split_once("payonce.")?.1;
+                Some(rest.split(' ').next()?.to_owned())
+            };
+            (texts.iter().filter_map(name).collect(), texts.join("\n"))
+        })
+    }
+
     /// Fails when a canary was seen. `events` must be among the names that were logged, or nobody was listening.
     #[track_caller]
     pub(super) fn judge(self, events: &[&str]) {
