@@ -19,6 +19,7 @@ mod journal_memory;
 mod journal_sqlite;
 mod puppet;
 mod reconcile;
+mod redaction;
 mod shop;
 mod transport;
 mod unknown;
