@@ -347,7 +347,7 @@ impl Record {
     }
 
     fn page_open(&self, now: Timestamp) -> bool {
-        self.payable_until.is_some_and(|until| now <= until.after(PAGE_GRACE))
+        self.page_closes().is_some_and(|closes| now <= closes.after(PAGE_GRACE))
     }
 
     fn stamp(&mut self, at: Timestamp) {

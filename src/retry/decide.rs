@@ -112,7 +112,7 @@ pub(crate) fn absence(record: &Record, promise: &Promise, consistent: bool, now:
     else {
         return AbsenceVerdict::Inconclusive;
     };
-    let begins = match (since, record.payable_until) {
+    let begins = match (since, record.page_closes()) {
         (Since::PageClosed, Some(until)) => record.last_sent_at.max(until.after(PAGE_GRACE)),
         (Since::PageClosed, None) | (Since::LastSend, _) => record.last_sent_at,
     };

@@ -234,8 +234,12 @@ fn the_quiet_time_runs_from_the_last_send_or_the_closing_of_the_page() {
         (Since::LastSend, None, last_send),
         (Since::LastSend, Some(Timestamp::NEVER), last_send),
         (Since::PageClosed, None, last_send),
-        (Since::PageClosed, Some(NOW), last_send),
-        (Since::PageClosed, Some(open_till), open_till.after(PAGE_GRACE)),
+        (Since::PageClosed, Some(NOW), last_send.after(PAGE_GRACE)),
+        (
+            Since::PageClosed,
+            Some(open_till),
+            open_till.after(last_send.since(NOW)).after(PAGE_GRACE),
+        ),
     ] {
         let then = AfterAbsence::SendAgain;
         let after = Absence::After {

@@ -1,0 +1,3 @@
+//! Sequences that once made the crate say what was not so, or let money move twice.
+
+mod pages;
