@@ -1,3 +1,4 @@
 //! Sequences that once made the crate say what was not so, or let money move twice.
 
+mod failing_journal;
 mod pages;
