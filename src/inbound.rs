@@ -74,17 +74,11 @@ impl Payments {
         let key = record.key();
         debug!(%key, gateway, name, "payonce.notified");
         let Some(said) = notification.says else {
-            let before = record.state_word();
-            let record = self.inner().resolve(Box::new(record)).await?;
-            let recorded = if before == record.state_word() {
-                Recorded::Already
-            } else {
-                Recorded::First
-            };
+            let asked = self.inner().resolve(Box::new(record)).await?;
             return Ok(Intake::Taken {
                 key,
-                outcome: record.outcome(),
-                recorded,
+                outcome: asked.record.outcome(),
+                recorded: asked.recorded,
             });
         };
         let event = Some(notification.event_id.as_str());
@@ -92,15 +86,23 @@ impl Payments {
             .inner()
             .observe(Box::new(record), Source::Notification, Fact::Said(said), event)
             .await?;
-        let record = if observed.contradiction {
-            self.inner().ask(observed.record).await?.record
-        } else {
-            observed.record
-        };
+        let (mut record, mut recorded) = (observed.record, observed.recorded);
+        if observed.contradiction {
+            let asked = self.inner().ask(record).await?;
+            if asked.blind {
+                return Err(JournalError::transient(
+                    "the gateway contradicts what is stored, and could not be asked which of the two holds",
+                ));
+            }
+            record = asked.record;
+            if asked.recorded == Recorded::First {
+                recorded = Recorded::First;
+            }
+        }
         Ok(Intake::Taken {
             key,
             outcome: record.outcome(),
-            recorded: observed.recorded,
+            recorded,
         })
     }
 

@@ -241,7 +241,7 @@ impl Call {
             State::Known(Outcome::Succeeded(_) | Outcome::Failed(_) | Outcome::Conflict(_)) => {
                 Ok(Step::Done(Ok(replayed(record.outcome()))))
             }
-            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.outcome()))),
+            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.record.outcome()))),
             State::Sending if self.somebody_else_sends(&record) => self.wait_for_other(record).await,
             State::Sending | State::Known(Outcome::Unknown(_)) => self.take_over(record).await,
         }

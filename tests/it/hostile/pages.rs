@@ -4,7 +4,9 @@ use crate::shop::{NOW, assert_is, charge};
 use payonce::clock::Clock;
 use payonce::engine::Payments;
 use payonce::error::Error;
+use payonce::gateway::RawNotification;
 use payonce::gateway::twoc2p::TwoC2p;
+use payonce::inbound::Intake;
 use payonce::journal::MemoryJournal;
 use payonce::outcome::Outcome;
 use payonce::reconcile::Reconciler;
@@ -81,5 +83,22 @@ async fn a_page_that_a_late_send_opened_is_not_called_expired_while_the_payer_ca
     }
     let key = shop.payments.key(&charge("INV7001"));
     assert_is(&shop.payments.look_up(key).await.unwrap().unwrap(), "pending");
+    assert_eq!(shop.pay_all_pages().await, 1);
+}
+
+#[tokio::test]
+async fn an_old_decline_that_comes_after_the_page_has_closed_is_asked_about() {
+    let shop = Pages::new();
+    assert_is(&shop.payments.execute(&charge("INV7001")).await.unwrap(), "pending");
+    assert!(shop.fake.decline("INV7001", "4051"));
+    let declined = shop.fake.callback("INV7001");
+    shop.clock.advance(MINUTE * 29);
+    assert!(shop.fake.pay("INV7001"));
+    shop.clock.advance(MINUTE * 20);
+    let raw = RawNotification::new(Vec::new(), declined, shop.clock.now());
+    let Intake::Taken { outcome, .. } = shop.payments.notify("2c2p", &raw).await.unwrap() else {
+        panic!("not taken");
+    };
+    assert_is(&outcome, "succeeded");
     assert_eq!(shop.pay_all_pages().await, 1);
 }

@@ -1,0 +1,106 @@
+//! Notifications that contradict, come late, or are about something else.
+
+use crate::shop::{NOW, Shop, assert_is, charge};
+use async_trait::async_trait;
+use payonce::clock::Clock;
+use payonce::engine::Payments;
+use payonce::failure::Failure;
+use payonce::gateway::{Gateway, Inquiry, Notification, NotificationError, Prepared, RawNotification, Refusal};
+use payonce::inbound::{InboundError, Intake};
+use payonce::operation::{Operation, OperationKey, OperationKind};
+use payonce::outcome::Outcome;
+use payonce::record::{Instruction, Record, Recorded};
+use payonce::retry::{Promise, RetryPolicy};
+use payonce::testing::MockGateway;
+use std::sync::{Arc, Mutex};
+
+#[tokio::test]
+async fn a_contradiction_that_could_not_be_asked_about_is_asked_about_when_it_comes_again() {
+    let shop = Shop::new();
+    shop.gateway.succeeds("order-1").inquiries_fail(1);
+    assert_is(&shop.payments.execute(&charge("order-1")).await.unwrap(), "succeeded");
+    let body = format!("failed {}", shop.payments.key(&charge("order-1")));
+    let raw = RawNotification::new(Vec::new(), body.into_bytes(), NOW);
+    let error = shop.payments.notify("mock", &raw).await.unwrap_err();
+    assert!(matches!(error, InboundError::TryAgain(_)), "{error:?}");
+    let Intake::Taken { outcome, .. } = shop.payments.notify("mock", &raw).await.unwrap() else {
+        panic!("not taken");
+    };
+    assert_is(&outcome, "succeeded");
+    assert_eq!(shop.gateway.inquiries().len(), 2);
+}
+
+/// A gateway that tells somebody else what it knows while it is being asked.
+#[derive(Debug)]
+struct TellsOthersFirst {
+    mock: MockGateway,
+    other: Mutex<Option<Payments>>,
+    told: Mutex<Option<Recorded>>,
+}
+
+#[async_trait]
+impl Gateway for TellsOthersFirst {
+    fn name(&self) -> &'static str {
+        self.mock.name()
+    }
+
+    fn prepare(&self, key: OperationKey, operation: &Operation) -> Result<Prepared, Refusal> {
+        self.mock.prepare(key, operation)
+    }
+
+    fn promise(&self, kind: OperationKind) -> Promise {
+        self.mock.promise(kind)
+    }
+
+    async fn send(&self, instruction: &Instruction) -> Result<Outcome, Failure> {
+        self.mock.send(instruction).await
+    }
+
+    async fn inquire(&self, record: &Record) -> Result<Inquiry, Failure> {
+        let other = self.other.lock().unwrap().take();
+        if let Some(other) = other {
+            let raw = RawNotification::new(Vec::new(), format!("succeeded {}", record.key()).into_bytes(), NOW);
+            let Ok(Intake::Taken { recorded, .. }) = other.notify("mock", &raw).await else {
+                panic!("not taken");
+            };
+            *self.told.lock().unwrap() = Some(recorded);
+        }
+        self.mock.inquire(record).await
+    }
+
+    fn read_notification(&self, raw: &RawNotification) -> Result<Notification, NotificationError> {
+        self.mock.read_notification(raw)
+    }
+}
+
+#[tokio::test]
+async fn of_two_who_hear_of_a_change_at_a_time_one_is_told_that_it_is_the_first() {
+    let shop = Shop::with(|builder| {
+        builder.policy(RetryPolicy {
+            attempts: 1,
+            ..RetryPolicy::default()
+        })
+    });
+    shop.gateway.answer_lost_after_effect("order-1").inquiries_fail(1);
+    assert_is(&shop.payments.execute(&charge("order-1")).await.unwrap(), "unknown");
+    let gateway = Arc::new(TellsOthersFirst {
+        mock: shop.gateway.clone(),
+        other: Mutex::new(Some(shop.payments.clone())),
+        told: Mutex::default(),
+    });
+    let asking = Payments::builder()
+        .namespace("shop1")
+        .gateway(Arc::clone(&gateway) as Arc<dyn Gateway>)
+        .journal(Arc::clone(&shop.journal))
+        .clock(Arc::clone(&shop.clock) as Arc<dyn Clock>)
+        .build()
+        .unwrap();
+    let hint = format!("look {}", shop.payments.key(&charge("order-1")));
+    let raw = RawNotification::new(Vec::new(), hint.into_bytes(), NOW);
+    let Intake::Taken { outcome, recorded, .. } = asking.notify("mock", &raw).await.unwrap() else {
+        panic!("not taken");
+    };
+    assert_is(&outcome, "succeeded");
+    let told = gateway.told.lock().unwrap().take().unwrap();
+    assert_eq!((told, recorded), (Recorded::First, Recorded::Already));
+}
