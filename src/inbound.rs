@@ -46,6 +46,14 @@ pub enum InboundError {
     TryAgain(#[source] JournalError),
 }
 
+/// The most operations that are looked at because they share an id of the gateway.
+const SHARERS: usize = 32;
+
+fn acts_on(record: &Record, about: &About) -> bool {
+    let target = record.target().and_then(|target| target.gateway_ref.as_ref());
+    matches!(about, About::GatewayRef(id) if target == Some(id))
+}
+
 impl Payments {
     /// Takes a notification for the gateway named `gateway`: the raw headers and body of a webhook or callback.
     ///
@@ -132,8 +140,10 @@ impl Payments {
                     id: id.clone(),
                 },
             };
-            // Several operations share a payment's id (a charge and its refund): such a hint decides nothing.
-            let mut found = self.inner().journal().find(&wanted, 2).await?;
+            // Several operations share a payment's id. A capture or void knows no other than that of its target, and
+            // what is said of the target is not said of it. Where several remain, such a hint decides nothing.
+            let mut found = self.inner().journal().find(&wanted, SHARERS).await?;
+            found.retain(|record| !acts_on(record, about));
             if found.len() == 1 {
                 return Ok(found.pop());
             }

@@ -1,16 +1,17 @@
 //! Notifications that contradict, come late, or are about something else.
 
-use crate::shop::{NOW, Shop, assert_is, charge};
+use crate::shop::{NOW, Shop, assert_is, charge, usd};
 use async_trait::async_trait;
 use payonce::clock::Clock;
 use payonce::engine::Payments;
-use payonce::failure::Failure;
-use payonce::gateway::{Gateway, Inquiry, Notification, NotificationError, Prepared, RawNotification, Refusal};
+use payonce::failure::{Failure, FailureKind};
+use payonce::gateway::{About, Gateway, Inquiry, Notification, NotificationError, Prepared, RawNotification, Refusal};
 use payonce::inbound::{InboundError, Intake};
-use payonce::operation::{Operation, OperationKey, OperationKind};
-use payonce::outcome::Outcome;
+use payonce::journal::MemoryJournal;
+use payonce::operation::{GatewayRef, Operation, OperationKey, OperationKind, Target};
+use payonce::outcome::{Failed, FailureCategory, Outcome, Succeeded};
 use payonce::record::{Instruction, Record, Recorded};
-use payonce::retry::{Promise, RetryPolicy};
+use payonce::retry::{Absence, Promise, RetryPolicy, SameKey};
 use payonce::testing::MockGateway;
 use std::sync::{Arc, Mutex};
 
@@ -28,6 +29,61 @@ async fn a_contradiction_that_could_not_be_asked_about_is_asked_about_when_it_co
     };
     assert_is(&outcome, "succeeded");
     assert_eq!(shop.gateway.inquiries().len(), 2);
+}
+
+/// A gateway that refuses to void what was paid meanwhile, and then says by its own id alone that it was paid.
+#[derive(Debug)]
+struct PaidMeanwhile;
+
+#[async_trait]
+impl Gateway for PaidMeanwhile {
+    fn name(&self) -> &'static str {
+        "paid"
+    }
+
+    fn prepare(&self, key: OperationKey, _operation: &Operation) -> Result<Prepared, Refusal> {
+        Ok(Prepared::new(key.to_string()))
+    }
+
+    fn promise(&self, _kind: OperationKind) -> Promise {
+        Promise::new(SameKey::Executes, Absence::Inconclusive)
+    }
+
+    async fn send(&self, _instruction: &Instruction) -> Result<Outcome, Failure> {
+        let mut failed = Failed::new(FailureCategory::AlreadyDone);
+        failed.gateway_ref = Some(GatewayRef::new("pi_1"));
+        Ok(Outcome::Failed(failed))
+    }
+
+    async fn inquire(&self, _record: &Record) -> Result<Inquiry, Failure> {
+        Err(Failure::maybe_executed(FailureKind::Timeout, "no answer in time"))
+    }
+
+    fn read_notification(&self, _raw: &RawNotification) -> Result<Notification, NotificationError> {
+        let mut notification = Notification::new("evt_1", "payment.succeeded");
+        notification.about.push(About::GatewayRef(GatewayRef::new("pi_1")));
+        let mut succeeded = Succeeded::new(Some(usd("20.00")));
+        succeeded.gateway_ref = Some(GatewayRef::new("pi_1"));
+        notification.says = Some(Outcome::Succeeded(succeeded));
+        Ok(notification)
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_of_a_payment_is_not_taken_for_the_void_that_acts_on_it() {
+    let payments = Payments::builder()
+        .namespace("shop1")
+        .gateway(Arc::new(PaidMeanwhile))
+        .journal(Arc::new(MemoryJournal::new()))
+        .build()
+        .unwrap();
+    let void = Operation::void("void-1", Target::Gateway(GatewayRef::new("pi_1"))).unwrap();
+    assert_is(&payments.execute(&void).await.unwrap(), "failed");
+    let raw = RawNotification::new(Vec::new(), Vec::new(), NOW);
+    let intake = payments.notify("paid", &raw).await;
+    assert!(matches!(intake, Ok(Intake::Ignored { .. })), "{intake:?}");
+    let key = payments.key(&void);
+    assert_is(&payments.look_up(key).await.unwrap().unwrap(), "failed");
 }
 
 /// A gateway that tells somebody else what it knows while it is being asked.
