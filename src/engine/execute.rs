@@ -526,7 +526,9 @@ impl Call {
         let policy = &self.inner.policy;
         Lease::new(
             Arc::clone(&self.inner.owner),
-            now.after(policy.deadline + policy.attempt_timeout + self.inner.lease_margin),
+            now.after(policy.deadline)
+                .after(policy.attempt_timeout)
+                .after(self.inner.lease_margin),
         )
     }
 }

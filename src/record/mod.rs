@@ -274,7 +274,7 @@ impl Record {
             absences: Absences::default(),
             due_at: Some(lease.until),
             lease: Some(lease),
-            updated_at: now,
+            updated_at: self.updated_at.max(now),
             version: self.version + 1,
             ..self.clone()
         }
