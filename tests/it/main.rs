@@ -15,6 +15,7 @@ mod execute;
 mod fakes;
 mod gateway_contract;
 mod gateway_stripe;
+mod hostile;
 mod journal_memory;
 mod journal_sqlite;
 mod puppet;
