@@ -17,6 +17,7 @@ mod gateway_contract;
 mod gateway_stripe;
 mod journal_memory;
 mod journal_sqlite;
+mod localstripe;
 mod puppet;
 mod reconcile;
 mod redaction;
