@@ -258,7 +258,7 @@ async fn an_authorization_is_captured_whole() {
 async fn an_authorization_is_captured_in_part() {
     let Some(peer) = Peer::find() else { return };
     let order = authorize("order");
-    peer.done(&order).await;
+    assert_amount(&peer.done(&order).await, "20.00");
     let outcome = peer.done(&capture(&peer, &order, "12.50")).await;
     let charge = peer.payment(&order).await["latest_charge"].clone();
     assert_eq!(charge["captured"], true);
@@ -271,7 +271,7 @@ async fn an_authorization_is_captured_in_part() {
 async fn a_void_releases_an_authorization() {
     let Some(peer) = Peer::find() else { return };
     let order = authorize("order");
-    peer.done(&order).await;
+    assert_amount(&peer.done(&order).await, "20.00");
     let void = Operation::void("void", peer.on(&order)).unwrap();
     assert_is(&peer.done(&void).await, "succeeded");
     assert_eq!(peer.payment(&order).await["status"], "canceled");
@@ -355,7 +355,7 @@ async fn lost_answers_are_found_by_asking_and_nothing_is_sent_twice() {
     assert_eq!(peer.payment(&held).await["latest_charge"]["captured"], true);
 
     let released = authorize("released");
-    peer.done(&released).await;
+    assert_amount(&peer.done(&released).await, "20.00");
     let void = Operation::void("void", peer.on(&released)).unwrap();
     peer.lose_answers(1);
     assert_is(&peer.done(&void).await, "succeeded");
