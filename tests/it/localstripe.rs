@@ -195,10 +195,10 @@ fn id(outcome: &Outcome) -> String {
 
 #[track_caller]
 fn assert_amount(outcome: &Outcome, expected: &str) {
-    match outcome {
-        Outcome::Succeeded(succeeded) => assert_eq!(succeeded.amount, Some(usd(expected))),
-        other => panic!("{other:?}"),
-    }
+    let Outcome::Succeeded(succeeded) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(succeeded.amount, Some(usd(expected)));
 }
 
 #[tokio::test]
