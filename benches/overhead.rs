@@ -18,6 +18,7 @@ use payonce::journal::MemoryJournal;
 use payonce::money::{Currency, Money};
 use payonce::operation::Operation;
 use payonce::outcome::Outcome;
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -110,22 +111,26 @@ where
     }
 }
 
+/// What a careful caller reads of the answer, and no more.
 #[derive(serde::Deserialize)]
 struct Intent {
     id: String,
     status: String,
     amount_received: i64,
+    currency: String,
+    latest_charge: Option<String>,
+    metadata: HashMap<String, String>,
 }
 
 async fn by_hand(client: reqwest::Client, base_url: String, id: String) {
     let key = format!("charge-{id}");
     let body = format!(
-        "amount=2000&currency=usd&confirm=true&payment_method=pm_card_visa&metadata[order]={id}&metadata[key]={key}"
+        "amount=2000&currency=usd&payment_method=pm_card_visa&confirm=true&metadata[payonce_key]={key}&metadata[payonce_reference]={id}&payment_method_types[0]=card"
     );
     let response = client
         .post(format!("{base_url}/v1/payment_intents"))
         .header("authorization", "Bearer sk_test_bench")
-        .header("idempotency-key", key)
+        .header("idempotency-key", &key)
         .header("stripe-version", "2026-09-30.endive")
         .header("content-type", "application/x-www-form-urlencoded")
         .timeout(Duration::from_secs(15))
@@ -135,7 +140,9 @@ async fn by_hand(client: reqwest::Client, base_url: String, id: String) {
         .unwrap();
     assert_eq!(response.status(), 200);
     let intent: Intent = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
-    assert!(intent.status == "succeeded" && intent.amount_received == 2000 && !intent.id.is_empty());
+    assert!(intent.id.starts_with("pi_") && intent.status == "succeeded" && intent.latest_charge.is_some());
+    assert!(intent.amount_received == 2000 && intent.currency == "usd");
+    assert_eq!(intent.metadata.get("payonce_key"), Some(&key));
 }
 
 async fn through_payments(payments: Payments, id: String) {
@@ -159,6 +166,9 @@ fn start_server() -> (Child, String) {
         .unwrap();
     (child, format!("http://{}", line.trim()))
 }
+
+/// A PaymentIntent with all its fields, as Stripe sends it.
+const SUCCEEDED: &str = include_str!("../tests/fixtures/stripe/payment_intent/succeeded.json");
 
 /// Answers every request as a succeeded PaymentIntent with the key that it carried. Ends when its parent is gone.
 fn serve() {
@@ -194,9 +204,8 @@ async fn connection(mut stream: TcpStream) {
             }
         };
         let key = header(&head, "idempotency-key").unwrap_or_default();
-        let body = format!(
-            r#"{{"id":"pi_{key}","object":"payment_intent","amount":2000,"amount_received":2000,"currency":"usd","status":"succeeded","latest_charge":"ch_1","metadata":{{"payonce_key":"{key}"}}}}"#
-        );
+        let mark = format!("\"payonce_key\": \"{key}\"");
+        let body = SUCCEEDED.replacen("\"operation_id\": \"op-0001\"", &mark, 1);
         buffer.drain(..length);
         let answer = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nrequest-id: req_1\r\ncontent-length: {}\r\n\r\n{body}",

@@ -5,6 +5,7 @@ use crate::money::Money;
 use crate::operation::GatewayRef;
 use crate::secret::Secret;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is known about an operation, already in the journal.
@@ -91,7 +92,36 @@ pub struct Evidence {
     /// The answer was a stored one: nothing was executed this time.
     pub replayed: bool,
     /// Further facts that a merchant's records want, by the gateway's own names (approval code, channel, scheme).
-    pub details: BTreeMap<String, String>,
+    pub details: Details,
+}
+
+/// Named facts, ordered by name. Shared by all copies of an outcome, of which there are several a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details(Arc<BTreeMap<String, String>>);
+
+impl Details {
+    /// The fact of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// All facts, ordered by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Adds a fact, or replaces the one of this name.
+    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        Arc::make_mut(&mut self.0).insert(name.into(), value.into());
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Details {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(facts: I) -> Self {
+        let facts = facts.into_iter().map(|(name, value)| (name.into(), value.into()));
+        Self(Arc::new(facts.collect()))
+    }
 }
 
 /// Payload of [`Outcome::Succeeded`].

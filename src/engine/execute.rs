@@ -41,6 +41,8 @@ struct Call {
     schedule: Option<Schedule>,
     /// Sends of this call, in all its rounds.
     sends: u32,
+    /// One of them may have been executed: from then on there is no error any more.
+    maybe_executed: bool,
 }
 
 pub(super) async fn execute(inner: &Arc<Inner>, operation: &Operation) -> Result<Outcome, Error> {
@@ -162,10 +164,19 @@ impl Call {
             inner,
             plan,
             sends: 0,
+            maybe_executed: false,
         }
     }
 
     async fn run(&mut self) -> Result<Outcome, Error> {
+        match self.rounds().await {
+            // In whichever round it comes: what this call sent before may have been executed.
+            Err(Error::Journal(error)) if self.maybe_executed => Ok(self.not_recorded(self.plan.key, &error)),
+            result => result,
+        }
+    }
+
+    async fn rounds(&mut self) -> Result<Outcome, Error> {
         let mut step = self.reserve().await?;
         for _ in 0..MEETINGS {
             match step {
@@ -230,7 +241,7 @@ impl Call {
             State::Known(Outcome::Succeeded(_) | Outcome::Failed(_) | Outcome::Conflict(_)) => {
                 Ok(Step::Done(Ok(replayed(record.outcome()))))
             }
-            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.outcome()))),
+            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.record.outcome()))),
             State::Sending if self.somebody_else_sends(&record) => self.wait_for_other(record).await,
             State::Sending | State::Known(Outcome::Unknown(_)) => self.take_over(record).await,
         }
@@ -326,6 +337,7 @@ impl Call {
                 code = failure.code(), request_id = failure.request_id(), error = %Chain(&failure),
                 "payonce.attempt_failed"
             );
+            self.maybe_executed |= failure.may_have_executed();
             let wait = match self.decide(&record, &failure) {
                 Ok(wait) => wait,
                 Err(stopped) => return Box::pin(self.stop(record, failure, stopped)).await,
@@ -514,7 +526,9 @@ impl Call {
         let policy = &self.inner.policy;
         Lease::new(
             Arc::clone(&self.inner.owner),
-            now.after(policy.deadline + policy.attempt_timeout + self.inner.lease_margin),
+            now.after(policy.deadline)
+                .after(policy.attempt_timeout)
+                .after(self.inner.lease_margin),
         )
     }
 }

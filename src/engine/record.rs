@@ -35,6 +35,8 @@ impl Inner {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let learned = current.learn(&Observation::new(source, now, fact.clone()));
+            // What an inquiry has to decide is not dealt with yet: the event counts as new when it comes again.
+            let event = event.filter(|_| !learned.contradiction);
             let due = now.after(look_after(learned.record.looks, learned.record.key));
             let next = Box::new(learned.record.look_again_at(now, due));
             match self

@@ -125,7 +125,7 @@ impl Notification {
 pub enum About {
     /// Its own key.
     Key(OperationKey),
-    /// The identity that [`Gateway::prepare`] derived.
+    /// The identity that [`Gateway::prepare`](super::Gateway::prepare) derived.
     WireIdentity(String),
     /// The gateway's id of the payment or refund.
     GatewayRef(GatewayRef),

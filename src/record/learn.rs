@@ -3,7 +3,7 @@
 use super::{Absences, HistoryLine, Record, State};
 use crate::clock::Timestamp;
 use crate::failure::Failure;
-use crate::operation::OperationKind;
+use crate::operation::{GatewayRef, OperationKind};
 use crate::outcome::{
     Conflict, ConflictKind, Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded, Unknown, UnknownReason,
 };
@@ -106,7 +106,7 @@ pub struct Learned {
     pub record: Record,
     /// Whether the state changed.
     pub recorded: Recorded,
-    /// Two final answers contradict each other: one inquiry has to decide.
+    /// Two final answers contradict each other, or a failure may be an old one: one inquiry has to decide.
     pub contradiction: bool,
     /// The line for the history.
     pub line: HistoryLine,
@@ -157,6 +157,15 @@ impl Record {
                 pending.evidence.clone_from(&failed.evidence);
                 self.hear_pending(&pending)
             }
+            // Told late, it is about one try of several: whether a later one was paid, only an inquiry says.
+            Outcome::Failed(failed)
+                if failed.payer_may_retry
+                    && observation.source == Source::Notification
+                    && self.payable_until.is_some()
+                    && !matches!(self.state, State::Known(Outcome::Failed(_))) =>
+            {
+                true
+            }
             Outcome::Failed(failed) => self.hear_failure(failed, observation.source),
             Outcome::Pending(pending) => self.hear_pending(pending),
             Outcome::Conflict(conflict) => self.hear_conflict(conflict),
@@ -173,14 +182,15 @@ impl Record {
         }
         match &self.state {
             State::Known(Outcome::Succeeded(known)) => {
-                let other_payment = match (&known.gateway_ref, &heard.gateway_ref) {
-                    (Some(known), Some(heard)) => known != heard,
-                    _ => false,
-                };
-                if other_payment {
+                if differ(known.gateway_ref.as_ref(), heard.gateway_ref.as_ref()) {
                     let detail = "two payments of the gateway claim this operation".to_owned();
                     return self.disagree(ConflictKind::TwoPayments, detail, heard);
                 }
+                // The first to tell need not be the one that tells most.
+                let mut known = known.clone();
+                known.gateway_ref = known.gateway_ref.or_else(|| heard.gateway_ref.clone());
+                known.amount = known.amount.or(heard.amount);
+                self.settle(Outcome::Succeeded(known));
                 false
             }
             // A refund that a bank gave back is not revived by an old notification: the gateway is asked.
@@ -201,7 +211,10 @@ impl Record {
     fn hear_failure(&mut self, heard: &Failed, source: Source) -> bool {
         match &self.state {
             State::Known(Outcome::Succeeded(known)) => {
-                if self.kind == OperationKind::Refund && source != Source::Answer {
+                // A bank can give a refund back days later. What is said of another one has to be asked about.
+                let other = differ(known.gateway_ref.as_ref(), heard.gateway_ref.as_ref());
+                let believed = source == Source::Inquiry || (source == Source::Notification && !other);
+                if self.kind == OperationKind::Refund && believed {
                     self.settle(Outcome::Failed(heard.clone()));
                     return false;
                 }
@@ -313,6 +326,7 @@ impl Record {
             self.absences = Absences::default();
             self.state = state;
             self.lease = None;
+            self.due_at = None;
         }
         false
     }
@@ -342,7 +356,7 @@ impl Record {
     }
 
     fn page_open(&self, now: Timestamp) -> bool {
-        self.payable_until.is_some_and(|until| now <= until.after(PAGE_GRACE))
+        self.page_closes().is_some_and(|closes| now <= closes.after(PAGE_GRACE))
     }
 
     fn stamp(&mut self, at: Timestamp) {
@@ -385,4 +399,9 @@ impl Record {
         }
         line
     }
+}
+
+/// Two ids that are both known and are not the same.
+fn differ(one: Option<&GatewayRef>, other: Option<&GatewayRef>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
 }

@@ -138,3 +138,6 @@ pub enum AfterAbsence {
     /// The identity is burnt: the attempt is closed, and only a new attempt may follow.
     Closed(FailureCategory),
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,7 +52,9 @@ impl Ceilings {
 
     fn next(&mut self) -> Duration {
         use backoff::backoff::Backoff as _;
-        self.0.next_backoff().unwrap_or(self.0.max_interval)
+        let ceiling = self.0.next_backoff().unwrap_or(self.0.max_interval);
+        // Its jitter, though switched off, adds up to a nanosecond.
+        Duration::from_micros(u64::try_from(ceiling.as_micros()).unwrap_or(u64::MAX))
     }
 }
 

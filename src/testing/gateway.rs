@@ -262,7 +262,7 @@ impl MockGateway {
         let amount = executed
             .outcome
             .evidence()
-            .and_then(|evidence| evidence.details.get("amount").cloned());
+            .and_then(|evidence| evidence.details.get("amount").map(str::to_owned));
         let amount = amount.and_then(|text| read_amount(&text));
         executed.outcome = success(amount, &executed.gateway_ref);
         if let Some(amount) = amount {
@@ -525,7 +525,7 @@ fn page(amount: Option<Money>, gateway_ref: &GatewayRef) -> Outcome {
     let mut pending = Pending::new(NextStep::Redirect { url });
     pending.gateway_ref = Some(gateway_ref.clone());
     let amount = amount.map(|amount| amount.to_string()).unwrap_or_default();
-    pending.evidence.details.insert("amount".to_owned(), amount);
+    pending.evidence.details.insert("amount", amount);
     Outcome::Pending(pending)
 }
 

@@ -10,7 +10,7 @@ use std::io::Read;
 use std::time::Duration;
 
 /// The default [`Transport`]: pooled connections, rustls, no redirects, no retries of its own, no proxy unless asked.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Http {
     client: reqwest::Client,
     max_body: usize,
@@ -59,8 +59,9 @@ impl Http {
 }
 
 impl HttpBuilder {
-    /// How long a connection may take to come about. Kept below the time-out of the exchange, since only a failure
-    /// to connect proves that nothing was sent.
+    /// How long a connection may take to come about: at most half of [`Self::timeout`], whatever is set. Only a
+    /// failure to connect proves that nothing was sent, and an exchange that runs out of time while it still connects
+    /// proves nothing; so keep the time-outs of single requests well above it, too.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -88,7 +89,7 @@ impl HttpBuilder {
         self
     }
 
-    /// Trusts this certificate authority (PEM) besides the machine's own.
+    /// Trusts this certificate authority, or these (PEM), besides the machine's own.
     #[must_use]
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates.push(pem.into());
@@ -100,38 +101,18 @@ impl HttpBuilder {
     /// # Errors
     /// [`HttpError`] without root certificates, or with an unusable proxy or certificate.
     pub fn build(self) -> Result<Http, HttpError> {
-        let failed = |detail| {
-            move |source| HttpError {
-                detail,
-                source: Some(source),
-            }
-        };
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("payonce/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
-            .connect_timeout(self.connect_timeout)
+            .connect_timeout(self.connect_timeout.min(self.timeout / 2))
             .tcp_nodelay(true);
         builder = match self.proxy {
-            Some(url) => builder.proxy(reqwest::Proxy::all(url).map_err(failed("bad proxy address"))?),
+            Some(url) => builder.proxy(proxy(&url)?),
             None => builder.no_proxy(),
         };
-        let mut certificates = Vec::new();
-        for pem in &self.root_certificates {
-            certificates.push(reqwest::Certificate::from_pem(pem).map_err(failed("bad root certificate"))?);
-        }
-        #[cfg(feature = "bundled-roots")]
-        {
-            for der in webpki_root_certs::TLS_SERVER_ROOT_CERTS {
-                certificates.push(reqwest::Certificate::from_der(der).map_err(failed("bad bundled certificate"))?);
-            }
-            builder = builder.tls_certs_only(certificates);
-        }
-        #[cfg(not(feature = "bundled-roots"))]
-        {
-            builder = builder.tls_certs_merge(certificates);
-        }
+        builder = trust(builder, &self.root_certificates)?;
         Ok(Http {
             client: builder
                 .build()
@@ -140,6 +121,63 @@ impl HttpBuilder {
             timeout: self.timeout,
         })
     }
+}
+
+/// Adds certificate authorities to the machine's own.
+#[cfg(any(feature = "rustls", feature = "native-tls"))]
+fn trust(builder: reqwest::ClientBuilder, pems: &[Vec<u8>]) -> Result<reqwest::ClientBuilder, HttpError> {
+    let mut certificates = Vec::new();
+    for pem in pems {
+        let found = reqwest::Certificate::from_pem_bundle(pem).map_err(failed("bad root certificate"))?;
+        if found.is_empty() {
+            return Err(HttpError {
+                detail: "a root certificate is not PEM",
+                source: None,
+            });
+        }
+        certificates.extend(found);
+    }
+    #[cfg(feature = "bundled-roots")]
+    {
+        for der in webpki_root_certs::TLS_SERVER_ROOT_CERTS {
+            certificates.push(reqwest::Certificate::from_der(der).map_err(failed("bad bundled certificate"))?);
+        }
+        Ok(builder.tls_certs_only(certificates))
+    }
+    #[cfg(not(feature = "bundled-roots"))]
+    Ok(builder.tls_certs_merge(certificates))
+}
+
+/// Without TLS there is nobody to trust, and only plain http to this machine.
+#[cfg(not(any(feature = "rustls", feature = "native-tls")))]
+fn trust(builder: reqwest::ClientBuilder, pems: &[Vec<u8>]) -> Result<reqwest::ClientBuilder, HttpError> {
+    if pems.is_empty() {
+        return Ok(builder);
+    }
+    Err(HttpError {
+        detail: "a root certificate without one of the features rustls and native-tls",
+        source: None,
+    })
+}
+
+fn failed(detail: &'static str) -> impl FnOnce(reqwest::Error) -> HttpError {
+    move |source| HttpError {
+        detail,
+        source: Some(source),
+    }
+}
+
+/// Checked here, since reqwest takes nearly any text for the name of a proxy.
+fn proxy(address: &str) -> Result<reqwest::Proxy, HttpError> {
+    let bad = |source| HttpError {
+        detail: "bad proxy address",
+        source,
+    };
+    let url = url::Url::parse(address).map_err(|_| bad(None))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(bad(None));
+    }
+    reqwest::Proxy::all(url).map_err(|error| bad(Some(error.without_url())))
 }
 
 /// The proxy is not printed: its address may hold a password.
@@ -152,6 +190,15 @@ impl fmt::Debug for HttpBuilder {
             .field("has_proxy", &self.proxy.is_some())
             .field("root_certificates", &self.root_certificates.len())
             .finish()
+    }
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http")
+            .field("timeout", &self.timeout)
+            .field("max_body", &self.max_body)
+            .finish_non_exhaustive()
     }
 }
 
@@ -175,6 +222,10 @@ impl Transport for Http {
             builder = builder.header(*name, value);
         }
         if request.method == Method::Post {
+            if request.body.is_empty() {
+                // Not added by itself, and there are servers that refuse a POST without it.
+                builder = builder.header(reqwest::header::CONTENT_LENGTH, "0");
+            }
             builder = builder.body(request.body);
         }
         let response = builder.send().await.map_err(classify)?;
@@ -199,7 +250,8 @@ impl Http {
         }
         let mut response = Response::new(status, headers, body);
         if let Some(encoding) = response.header("content-encoding") {
-            response.body = match encoding.trim() {
+            response.body = match encoding.trim().to_ascii_lowercase().as_str() {
+                _ if response.body.is_empty() => response.body,
                 "gzip" | "x-gzip" => inflate(&response.body, self.max_body, status)?,
                 "identity" | "" => response.body,
                 _ => {

@@ -49,7 +49,7 @@ pub fn scrub(text: &str) -> String {
     scrubbed
 }
 
-/// Too short for a card number, and without the signs of a key: most codes and words that gateways send.
+/// Too short for a card number or a token, and without the signs of a key: most codes and words that gateways send.
 fn is_harmless(text: &str) -> bool {
     text.len() < 13 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') && !text.contains("eyJ")
 }

@@ -401,7 +401,7 @@ fn with_payment_details(mut evidence: Evidence, object: &Json<'_>) -> Evidence {
 
 pub(super) fn detail(evidence: &mut Evidence, name: &str, value: Option<&str>) {
     if let Some(value) = value.filter(|value| !value.is_empty()) {
-        evidence.details.insert(name.to_owned(), scrub(value));
+        evidence.details.insert(name, scrub(value));
     }
 }
 

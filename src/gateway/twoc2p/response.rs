@@ -114,7 +114,7 @@ pub(super) fn flow_answer(response: &Response, signer: &Signer) -> Result<Pendin
     pending.evidence = evidence(members, code.as_deref().unwrap_or_default(), response.status);
     for name in ["channelCode", "type", "expiryTimer", "expiryDescription"] {
         if let Some(text) = members.text(name) {
-            pending.evidence.details.insert(name.to_owned(), scrub(&text));
+            pending.evidence.details.insert(name, scrub(&text));
         }
     }
     Ok(pending)

@@ -309,7 +309,7 @@ impl PaymentResult {
         };
         let mut detail = |name: &str, text: Option<String>| {
             if let Some(text) = text {
-                evidence.details.insert(name.to_owned(), text);
+                evidence.details.insert(name, text);
             }
         };
         detail(

@@ -248,3 +248,80 @@ struct StoredLine {
 fn text(id: Option<&GatewayRef>) -> Option<String> {
     id.map(|id| id.as_str().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::conformance::sample::{Sample, answered, lost, outcomes, released};
+    use proptest::prelude::*;
+
+    /// What version 1 of the form looks like. It has to be read for ever.
+    const FORM_1: &str = r#"{"form":1,"key":"e130cebe37775561a1877ef4bbf5840b","namespace":"shop-th/live","kind":"refund","reference":"refund-1","attempt":1,"gateway":"2c2p","wire_identity":"INV1","fingerprint":"0000000000000000000000000000000000000000000000000000000000000001","amount":{"minor":2000,"currency":"THB"},"target_ref":"pi_1","target_identity":null,"state":{"is":"pending","gateway_ref":"re_1","page_url":"https://pay.example/1","expires_at":5,"evidence":{"http_status":200,"code":"0001","message":null,"request_id":null,"replayed":false,"details":{"a":"b"}},"at":4},"gateway_ref":"re_1","sends":2,"maybe_executed":true,"first_sent_at":1,"last_sent_at":2,"payable_until":null,"absences":1,"last_absence_at":3,"looks":4,"due_at":9,"lease_owner":"one","lease_until":8,"created_at":1,"updated_at":4,"version":7}"#;
+
+    fn records() -> Vec<Record> {
+        let first = Sample::refund("shop", "refund-1").record();
+        let mut records = vec![first.clone(), released(&first).0, lost(&first).0];
+        records.extend(outcomes().into_iter().map(|outcome| answered(&first, outcome).0));
+        records
+    }
+
+    #[test]
+    fn c54_the_first_form_is_read_and_written_as_it_was() {
+        let record = Row::new(FORM_1).read().unwrap();
+        assert_eq!((record.state_word(), record.version, record.sends), ("pending", 7, 2));
+        assert_eq!(record.lease, Some(Lease::new("one", Timestamp::from_unix_millis(8))));
+        assert_eq!(Row::write(&record).unwrap().json, FORM_1);
+    }
+
+    #[test]
+    fn a_newer_form_is_refused_and_a_damaged_row_is_no_panic() {
+        let newer = FORM_1.replacen("\"form\":1", "\"form\":2", 1);
+        let error = Row::new(newer).read().unwrap_err();
+        assert!(
+            !error.is_transient() && error.to_string().contains("newer version"),
+            "{error}"
+        );
+        for (from, to) in [
+            ("e130", "E130"),
+            ("\"refund\"", "\"gift\""),
+            ("THB", "XXX"),
+            ("refund-1", "me@example.com"),
+            ("\"pending\"", "\"paid\""),
+            ("0001\",\"amount", "000\",\"amount"),
+            ("\"sends\":2", "\"sends\":-2"),
+        ] {
+            let damaged = FORM_1.replacen(from, to, 1);
+            assert_ne!(damaged, FORM_1);
+            let error = Row::new(damaged).read().unwrap_err();
+            assert!(!error.is_transient());
+            assert!(!error.to_string().contains("example.com"));
+        }
+    }
+
+    /// A later version of the same form may add fields; this one does not trip over them.
+    #[test]
+    fn fields_that_are_not_known_are_passed_over() {
+        let more = FORM_1.replacen("{\"form\":1", "{\"new\":{\"a\":[1]},\"form\":1", 1);
+        assert_eq!(Row::write(&Row::new(more).read().unwrap()).unwrap().json, FORM_1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in ".{0,200}", cut in 0..FORM_1.len()) {
+            let _ = Row::new(text.clone()).read();
+            let _ = Row::read_line(&text);
+            let _ = Row::new(&FORM_1[..cut]).read().unwrap_err();
+            let _ = Row::new(format!("{}{text}{}", &FORM_1[..cut], &FORM_1[cut..])).read();
+        }
+
+        #[test]
+        fn one_changed_byte_is_read_or_refused(index in 0..8_usize, at in 0..600_usize, byte in 0x20_u8..0x7f) {
+            let mut json = Row::write(&records()[index]).unwrap().json.into_bytes();
+            let at = at % json.len();
+            json[at] = byte;
+            if let Ok(text) = String::from_utf8(json) {
+                let _ = Row::new(text).read();
+            }
+        }
+    }
+}

@@ -77,7 +77,11 @@ impl StoredEvidence {
             message: evidence.message.clone(),
             request_id: evidence.request_id.clone(),
             replayed: evidence.replayed,
-            details: evidence.details.clone(),
+            details: evidence
+                .details
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
         }
     }
 
@@ -88,7 +92,7 @@ impl StoredEvidence {
             message: self.message,
             request_id: self.request_id,
             replayed: self.replayed,
-            details: self.details,
+            details: self.details.into_iter().collect(),
         }
     }
 }

@@ -249,6 +249,6 @@ fn evidence() -> Evidence {
         message: Some("approved".to_owned()),
         request_id: Some("req_1".to_owned()),
         replayed: true,
-        details: [("approvalCode".to_owned(), "717282".to_owned())].into(),
+        details: [("approvalCode", "717282")].into_iter().collect(),
     }
 }

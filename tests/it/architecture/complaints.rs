@@ -134,6 +134,21 @@ fn a_use_of_a_higher_layer_or_of_a_sibling() {
 }
 
 #[test]
+fn only_what_is_marked_as_test_code_is_left_out() {
+    for text in [
+        "struct X { #[cfg(test)] a: u8 } fn f() { crate::gateway::f() }",
+        "struct X { #[cfg(test)] #[doc(hidden)] pub(super) a: Map<u8>, b: crate::gateway::Gateway }",
+        "fn f() { X { #[cfg(test)] a: None, b: crate::gateway::f() } }",
+        "fn f() { #[cfg(test)] if x { y(); } crate::gateway::f() }",
+        "#[cfg(test)] pub(crate) fn g<A, B>(a: [u8; 2]) where A: X, B: Y {} fn f() { crate::gateway::f() }",
+        "#[cfg(not(test))] fn f() { crate::gateway::f() }",
+        "mod inner { #[cfg(test)] use a::{b, c}; } fn f() { crate::gateway::f() }",
+    ] {
+        complains(upward_uses, "src/record/learn.rs", text, "uses gateway (layer 5)");
+    }
+}
+
+#[test]
 fn a_file_of_tests_alone_is_left_out() {
     let files = [
         ("src/record/mod.rs", "#[cfg(test)]\nmod tests;"),

@@ -382,25 +382,72 @@ fn begins_test(tokens: &[Token]) -> bool {
     spelled(&["#", "[", "cfg", "(", "test", ")", "]"]) || spelled(&["#", "[", "cfg", "(", "all", "(", "test", ","])
 }
 
-/// One past the last token of the item that begins at `at` with its attributes.
+/// One past the last token of what begins at `at` with its attributes: an item, a statement, or a field, which ends with
+/// a comma or where the brackets around it close.
 fn end_of_item(tokens: &[Token], mut at: usize) -> usize {
-    let mut depth = 0_usize;
-    while let Some(token) = tokens.get(at) {
+    while tokens.get(at).is_some_and(|token| token.mark('#')) {
         at += 1;
+        at = end_of_brackets(tokens, at);
+    }
+    let item = is_item(&tokens[at..]);
+    while let Some(token) = tokens.get(at) {
         match token.what {
-            What::Mark('(' | '[' | '{') => depth += 1,
-            What::Mark(')' | ']') => depth = depth.saturating_sub(1),
-            What::Mark('}') => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return at;
-                }
-            }
-            What::Mark(';') if depth == 0 => return at,
-            What::Mark(_) | What::Word(_) | What::Text(_) | What::Path => {}
+            What::Mark('(' | '[') => at = end_of_brackets(tokens, at),
+            What::Mark('{') => return end_of_brackets(tokens, at),
+            What::Mark(';') => return at + 1,
+            What::Mark(',') if !item => return at + 1,
+            What::Mark(')' | ']' | '}') => return at,
+            What::Mark(_) | What::Word(_) | What::Text(_) | What::Path => at += 1,
         }
     }
     at
+}
+
+/// Does an item begin here, and not a field, a variant or a statement?
+fn is_item(tokens: &[Token]) -> bool {
+    let begins = [
+        "async",
+        "const",
+        "enum",
+        "extern",
+        "fn",
+        "impl",
+        "macro_rules",
+        "mod",
+        "static",
+        "struct",
+        "trait",
+        "type",
+        "unsafe",
+        "use",
+    ];
+    let mut at = 0;
+    if tokens.first().is_some_and(|token| token.is("pub")) {
+        at = if tokens.get(1).is_some_and(|token| token.mark('(')) {
+            end_of_brackets(tokens, 1)
+        } else {
+            1
+        };
+    }
+    tokens
+        .get(at)
+        .is_some_and(|token| begins.iter().any(|word| token.is(word)))
+}
+
+/// One past the bracket that closes the one at `at`.
+fn end_of_brackets(tokens: &[Token], at: usize) -> usize {
+    let mut depth = 0_usize;
+    for (offset, token) in tokens[at..].iter().enumerate() {
+        match token.what {
+            What::Mark('(' | '[' | '{') => depth += 1,
+            What::Mark(')' | ']' | '}') => depth -= 1,
+            What::Mark(_) | What::Word(_) | What::Text(_) | What::Path => {}
+        }
+        if depth == 0 {
+            return at + offset + 1;
+        }
+    }
+    tokens.len()
 }
 
 fn lex(text: &str) -> Vec<Token> {

@@ -62,7 +62,7 @@ async fn c14_a_limit_is_not_a_refusal_and_a_refusal_is_definitive() {
     let invalid = error(r#""type":"invalid_request_error","code":"parameter_invalid_integer","param":"amount""#);
     let read = send(&card(), json(400, &invalid)).await;
     check(&read, "failed invalid");
-    assert_eq!(read.unwrap().evidence().unwrap().details["param"], "amount");
+    assert_eq!(read.unwrap().evidence().unwrap().details.get("param"), Some("amount"));
 }
 
 #[tokio::test]
@@ -109,9 +109,9 @@ async fn c51_unknown_payment_methods_are_kept_as_text() {
     check(&read, "succeeded 20.00 USD");
     let outcome = read.unwrap();
     let details = &outcome.evidence().unwrap().details;
-    assert_eq!(details["payment_method_types"], "card,brand_new_pay");
-    assert_eq!(details["payment_method_type"], "brand_new_pay");
-    assert_eq!(details["latest_charge"], "ch_1");
+    assert_eq!(details.get("payment_method_types"), Some("card,brand_new_pay"));
+    assert_eq!(details.get("payment_method_type"), Some("brand_new_pay"));
+    assert_eq!(details.get("latest_charge"), Some("ch_1"));
 }
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn c55_a_refund_over_the_rest_is_refused_and_the_rest_is_shown() {
         panic!()
     };
     assert_eq!(failed.evidence.message.as_deref(), Some("80.00 asked, 70.00 left"));
-    assert_eq!(failed.evidence.details["amount_refunded"], "3000");
+    assert_eq!(failed.evidence.details.get("amount_refunded"), Some("3000"));
     let posts = script.seen().iter().filter(|seen| seen.method == Method::Post).count();
     assert_eq!(posts, 1);
 }

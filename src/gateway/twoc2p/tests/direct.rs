@@ -64,7 +64,7 @@ async fn flow_codes_say_what_the_payer_has_to_do() {
         };
         assert!(check(&pending.next), "{code}: {pending:?}");
         assert_eq!(pending.evidence.code.as_deref(), Some(code));
-        assert_eq!(pending.evidence.details["expiryTimer"], "900000");
+        assert_eq!(pending.evidence.details.get("expiryTimer"), Some("900000"));
         assert_eq!(pending.expires_at, Some(NOW.after(TOKEN_LIFE)));
     }
 }

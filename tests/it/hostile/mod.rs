@@ -1,0 +1,5 @@
+//! Sequences that once made the crate say what was not so, or let money move twice.
+
+mod failing_journal;
+mod notifications;
+mod pages;
