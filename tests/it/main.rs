@@ -18,6 +18,7 @@ mod gateway_stripe;
 mod hostile;
 mod journal_memory;
 mod journal_sqlite;
+mod localstripe;
 mod puppet;
 mod reconcile;
 mod redaction;
