@@ -1,5 +1,6 @@
 //! The field cases, by number.
 
 mod amounts;
+mod journal;
 mod two_workers;
 mod twoc2p;
