@@ -2,5 +2,6 @@
 
 mod amounts;
 mod journal;
+mod processes;
 mod two_workers;
 mod twoc2p;
