@@ -3,8 +3,7 @@
 use crate::gateway_stripe::sign;
 use crate::shop::{NOW, assert_is, usd};
 use crate::wired::{
-    INTENTS, K1, Site, WEBHOOK_SECRET, Wired, bounded, card_charge, in_a_child, is_child, listing,
-    op_a, pi_1, say,
+    INTENTS, K1, Site, WEBHOOK_SECRET, Wired, bounded, card_charge, in_a_child, is_child, listing, op_a, pi_1, say,
 };
 use payonce::clock::Clock;
 use payonce::gateway::stripe::StripeOptions;
@@ -103,7 +102,11 @@ async fn c54_a_stored_event_is_applied_by_a_new_process() {
     let said = in_a_child(test, &[("PAYONCE_FOLDER", folder.path().to_str().unwrap())]);
     assert_eq!(
         said,
-        ["succeeded First", "succeeded Already", "ignored payment_intent.teleported"]
+        [
+            "succeeded First",
+            "succeeded Already",
+            "ignored payment_intent.teleported"
+        ]
     );
     let journal = Arc::new(SqliteJournal::open(folder.path().join("journal")).unwrap());
     let shop = open(journal, server.url());
