@@ -121,6 +121,10 @@ impl Payments {
             let wanted = match about {
                 About::Key(key) => {
                     let record = self.inner().journal().load(*key).await?;
+                    if let Some(other) = record.as_ref().filter(|record| record.gateway() != gateway) {
+                        // An operation that was released there and went through another gateway: look at both.
+                        warn!(%key, gateway, recorded_at = other.gateway(), "payonce.notified_by_other_gateway");
+                    }
                     let ours = record.filter(|record| {
                         record.gateway() == gateway && record.namespace() == self.inner().namespace().as_str()
                     });
