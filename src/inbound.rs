@@ -46,6 +46,14 @@ pub enum InboundError {
     TryAgain(#[source] JournalError),
 }
 
+/// The most operations that are looked at because they share an id of the gateway.
+const SHARERS: usize = 32;
+
+fn acts_on(record: &Record, about: &About) -> bool {
+    let target = record.target().and_then(|target| target.gateway_ref.as_ref());
+    matches!(about, About::GatewayRef(id) if target == Some(id))
+}
+
 impl Payments {
     /// Takes a notification for the gateway named `gateway`: the raw headers and body of a webhook or callback.
     ///
@@ -74,17 +82,11 @@ impl Payments {
         let key = record.key();
         debug!(%key, gateway, name, "payonce.notified");
         let Some(said) = notification.says else {
-            let before = record.state_word();
-            let record = self.inner().resolve(Box::new(record)).await?;
-            let recorded = if before == record.state_word() {
-                Recorded::Already
-            } else {
-                Recorded::First
-            };
+            let asked = self.inner().resolve(Box::new(record)).await?;
             return Ok(Intake::Taken {
                 key,
-                outcome: record.outcome(),
-                recorded,
+                outcome: asked.record.outcome(),
+                recorded: asked.recorded,
             });
         };
         let event = Some(notification.event_id.as_str());
@@ -92,15 +94,23 @@ impl Payments {
             .inner()
             .observe(Box::new(record), Source::Notification, Fact::Said(said), event)
             .await?;
-        let record = if observed.contradiction {
-            self.inner().ask(observed.record).await?.record
-        } else {
-            observed.record
-        };
+        let (mut record, mut recorded) = (observed.record, observed.recorded);
+        if observed.contradiction {
+            let asked = self.inner().ask(record).await?;
+            if asked.blind {
+                return Err(JournalError::transient(
+                    "the gateway contradicts what is stored, and could not be asked which of the two holds",
+                ));
+            }
+            record = asked.record;
+            if asked.recorded == Recorded::First {
+                recorded = Recorded::First;
+            }
+        }
         Ok(Intake::Taken {
             key,
             outcome: record.outcome(),
-            recorded: observed.recorded,
+            recorded,
         })
     }
 
@@ -111,6 +121,10 @@ impl Payments {
             let wanted = match about {
                 About::Key(key) => {
                     let record = self.inner().journal().load(*key).await?;
+                    if let Some(other) = record.as_ref().filter(|record| record.gateway() != gateway) {
+                        // An operation that was released there and went through another gateway: look at both.
+                        warn!(%key, gateway, recorded_at = other.gateway(), "payonce.notified_by_other_gateway");
+                    }
                     let ours = record.filter(|record| {
                         record.gateway() == gateway && record.namespace() == self.inner().namespace().as_str()
                     });
@@ -130,8 +144,10 @@ impl Payments {
                     id: id.clone(),
                 },
             };
-            // Several operations share a payment's id (a charge and its refund): such a hint decides nothing.
-            let mut found = self.inner().journal().find(&wanted, 2).await?;
+            // Several operations share a payment's id. A capture or void knows no other than that of its target, and
+            // what is said of the target is not said of it. Where several remain, such a hint decides nothing.
+            let mut found = self.inner().journal().find(&wanted, SHARERS).await?;
+            found.retain(|record| !acts_on(record, about));
             if found.len() == 1 {
                 return Ok(found.pop());
             }

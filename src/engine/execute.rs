@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::gateway::{Gateway, Refusal};
 use crate::journal::{Replaced, Reservation};
 use crate::operation::{Fingerprint, Invalid, Operation, OperationKey, Target};
-use crate::outcome::{Outcome, Unknown, UnknownReason};
+use crate::outcome::{FailureCategory, Outcome, Unknown, UnknownReason};
 use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Source, State};
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
 use std::sync::Arc;
@@ -41,6 +41,8 @@ struct Call {
     schedule: Option<Schedule>,
     /// Sends of this call, in all its rounds.
     sends: u32,
+    /// One of them may have been executed: from then on there is no error any more.
+    maybe_executed: bool,
 }
 
 pub(super) async fn execute(inner: &Arc<Inner>, operation: &Operation) -> Result<Outcome, Error> {
@@ -162,10 +164,19 @@ impl Call {
             inner,
             plan,
             sends: 0,
+            maybe_executed: false,
         }
     }
 
     async fn run(&mut self) -> Result<Outcome, Error> {
+        match self.rounds().await {
+            // In whichever round it comes: what this call sent before may have been executed.
+            Err(Error::Journal(error)) if self.maybe_executed => Ok(self.not_recorded(self.plan.key, &error)),
+            result => result,
+        }
+    }
+
+    async fn rounds(&mut self) -> Result<Outcome, Error> {
         let mut step = self.reserve().await?;
         for _ in 0..MEETINGS {
             match step {
@@ -230,7 +241,7 @@ impl Call {
             State::Known(Outcome::Succeeded(_) | Outcome::Failed(_) | Outcome::Conflict(_)) => {
                 Ok(Step::Done(Ok(replayed(record.outcome()))))
             }
-            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.outcome()))),
+            State::Known(Outcome::Pending(_)) => Ok(Step::Done(Ok(self.inner.resolve(record).await?.record.outcome()))),
             State::Sending if self.somebody_else_sends(&record) => self.wait_for_other(record).await,
             State::Sending | State::Known(Outcome::Unknown(_)) => self.take_over(record).await,
         }
@@ -311,6 +322,12 @@ impl Call {
             self.sends += 1;
             debug!(key = %record.key, sends = record.sends, "payonce.sending");
             let failure = match self.plan.gateway.send(&instruction).await {
+                Ok(outcome) if record.maybe_executed && is_fresh_refusal(&outcome) => {
+                    let detail = "refused, after an earlier send that may have been executed";
+                    let failure = Failure::maybe_executed(FailureKind::Duplicate, detail);
+                    let stopped = "a refusal of this send says nothing of the one before";
+                    return Box::pin(self.stop(record, failure, stopped)).await;
+                }
                 Ok(outcome) => {
                     match last_failure {
                         Some(kind) => self.inner.retry_budget.refund(kind),
@@ -326,6 +343,7 @@ impl Call {
                 code = failure.code(), request_id = failure.request_id(), error = %Chain(&failure),
                 "payonce.attempt_failed"
             );
+            self.maybe_executed |= failure.may_have_executed();
             let wait = match self.decide(&record, &failure) {
                 Ok(wait) => wait,
                 Err(stopped) => return Box::pin(self.stop(record, failure, stopped)).await,
@@ -514,9 +532,23 @@ impl Call {
         let policy = &self.inner.policy;
         Lease::new(
             Arc::clone(&self.inner.owner),
-            now.after(policy.deadline + policy.attempt_timeout + self.inner.lease_margin),
+            now.after(policy.deadline)
+                .after(policy.attempt_timeout)
+                .after(self.inner.lease_margin),
         )
     }
+}
+
+/// Turned away at the door, and not out of the gateway's memory of this key: it is about this request alone.
+fn is_fresh_refusal(outcome: &Outcome) -> bool {
+    let Outcome::Failed(failed) = outcome else {
+        return false;
+    };
+    let at_the_door = matches!(
+        failed.category,
+        FailureCategory::Invalid | FailureCategory::Refused | FailureCategory::NoSuchPayment
+    );
+    at_the_door && !failed.evidence.replayed
 }
 
 fn replayed(outcome: Outcome) -> Outcome {

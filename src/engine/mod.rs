@@ -229,7 +229,7 @@ impl Payments {
     /// [`Error::NotFound`], or [`Error::Journal`].
     pub async fn resolve(&self, key: OperationKey) -> Result<Outcome, Error> {
         let record = self.inner.journal.load(key).await?.ok_or(Error::NotFound { key })?;
-        Ok(self.inner.resolve(Box::new(record)).await?.outcome())
+        Ok(self.inner.resolve(Box::new(record)).await?.record.outcome())
     }
 
     /// What the journal says about `key`, without asking anybody; `None` when it holds no such operation.

@@ -35,6 +35,8 @@ impl Inner {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let learned = current.learn(&Observation::new(source, now, fact.clone()));
+            // What an inquiry has to decide is not dealt with yet: the event counts as new when it comes again.
+            let event = event.filter(|_| !learned.contradiction);
             let due = now.after(look_after(learned.record.looks, learned.record.key));
             let next = Box::new(learned.record.look_again_at(now, due));
             match self
@@ -51,6 +53,13 @@ impl Inner {
                     });
                 }
                 Replaced::Seen => return Ok(Observed::already(current)),
+                // An inquiry tells how things stood when the gateway read them. Another answer came after it was asked.
+                Replaced::Stale(newer) if source == Source::Inquiry && !newer.is_open() => {
+                    return Ok(Observed {
+                        contradiction: !agrees(&fact, &newer),
+                        ..Observed::already(Box::new(newer))
+                    });
+                }
                 Replaced::Stale(newer) if holds_for_newer(&fact) => *current = newer,
                 Replaced::Stale(newer) => return Ok(Observed::already(Box::new(newer))),
             }
@@ -79,6 +88,14 @@ impl Observed {
             recorded: Recorded::Already,
             contradiction: false,
         }
+    }
+}
+
+/// Does an inquiry say of a settled record what the record says?
+fn agrees(fact: &Fact, record: &Record) -> bool {
+    match fact {
+        Fact::Said(outcome) => outcome.as_str() == record.state_word(),
+        Fact::Ended(_) | Fact::Absent { .. } | Fact::NeverHappened | Fact::Closed(_) | Fact::Blind(_) => true,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Chain, Inner};
 use crate::error::JournalError;
 use crate::gateway::{Gateway, Inquiry};
-use crate::record::{Fact, Record, Source, State};
+use crate::record::{Fact, Record, Recorded, Source, State};
 use crate::retry::{AbsenceVerdict, AfterAbsence, absence};
 use std::sync::Arc;
 use tracing::{debug, info};
@@ -13,29 +13,50 @@ use tracing::{debug, info};
 pub(crate) struct Asked {
     /// The record as it is now stored.
     pub(crate) record: Box<Record>,
-    /// The inquiry itself failed: asking again may help at once.
+    /// Whether this inquiry was the first to bring the change about.
+    pub(crate) recorded: Recorded,
+    /// The inquiry itself failed, or did not leave: asking again may help at once.
     pub(crate) blind: bool,
+}
+
+impl Asked {
+    fn not(record: Box<Record>, blind: bool) -> Self {
+        Self {
+            record,
+            recorded: Recorded::Already,
+            blind,
+        }
+    }
 }
 
 impl Inner {
     /// Asks once about an open record and stores what was learned. One that is not open, or that a call is sending at
     /// this moment, comes back as it is: "not found" would mean nothing while the request is on its way.
-    pub(crate) async fn resolve(&self, record: Box<Record>) -> Result<Box<Record>, JournalError> {
+    pub(crate) async fn resolve(&self, record: Box<Record>) -> Result<Asked, JournalError> {
         let now = self.clock.now();
         let being_sent =
             matches!(record.state, State::Sending) && record.lease.as_ref().is_some_and(|it| it.until > now);
         if !record.is_open() || being_sent {
-            return Ok(record);
+            return Ok(Asked::not(record, false));
         }
-        Ok(self.ask(record).await?.record)
+        self.ask(record).await
     }
 
-    /// Asks once, whatever the state, and stores what was learned. Only for a record that no call is sending.
+    /// Asks once, whatever the state, and stores what was learned; once more where another answer overtook this one
+    /// and says something else. Only for a record that no call is sending.
     pub(crate) async fn ask(&self, record: Box<Record>) -> Result<Asked, JournalError> {
+        let (asked, overtaken) = self.ask_once(record).await?;
+        if !overtaken {
+            return Ok(asked);
+        }
+        Ok(self.ask_once(asked.record).await?.0)
+    }
+
+    async fn ask_once(&self, record: Box<Record>) -> Result<(Asked, bool), JournalError> {
         let gateway = self.gateway(&record.gateway).map(Arc::clone);
         let Some(gateway) = gateway.filter(|_| self.inquiry_budget.withdraw(self.clock.now())) else {
             debug!(key = %record.key, gateway = &*record.gateway, "payonce.not_asked");
-            return Ok(Asked { record, blind: false });
+            return Ok((Asked::not(record, true), false));
         };
         let fact = match gateway.inquire(&record).await {
             Ok(Inquiry::Found(outcome)) => Fact::Said(outcome),
@@ -54,10 +75,12 @@ impl Inner {
         };
         let blind = matches!(fact, Fact::Blind(_));
         let observed = self.observe(record, Source::Inquiry, fact, None).await?;
-        Ok(Asked {
+        let asked = Asked {
             record: observed.record,
+            recorded: observed.recorded,
             blind,
-        })
+        };
+        Ok((asked, observed.contradiction))
     }
 
     fn not_found(&self, record: &Record, gateway: &Arc<dyn Gateway>, consistent: bool) -> Fact {

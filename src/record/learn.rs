@@ -106,7 +106,7 @@ pub struct Learned {
     pub record: Record,
     /// Whether the state changed.
     pub recorded: Recorded,
-    /// Two final answers contradict each other: one inquiry has to decide.
+    /// Two final answers contradict each other, or a failure may be an old one: one inquiry has to decide.
     pub contradiction: bool,
     /// The line for the history.
     pub line: HistoryLine,
@@ -156,6 +156,15 @@ impl Record {
                 pending.gateway_ref.clone_from(&failed.gateway_ref);
                 pending.evidence.clone_from(&failed.evidence);
                 self.hear_pending(&pending)
+            }
+            // Told late, it is about one try of several: whether a later one was paid, only an inquiry says.
+            Outcome::Failed(failed)
+                if failed.payer_may_retry
+                    && observation.source == Source::Notification
+                    && self.payable_until.is_some()
+                    && !matches!(self.state, State::Known(Outcome::Failed(_))) =>
+            {
+                true
             }
             Outcome::Failed(failed) => self.hear_failure(failed, observation.source),
             Outcome::Pending(pending) => self.hear_pending(pending),
@@ -347,7 +356,7 @@ impl Record {
     }
 
     fn page_open(&self, now: Timestamp) -> bool {
-        self.payable_until.is_some_and(|until| now <= until.after(PAGE_GRACE))
+        self.page_closes().is_some_and(|closes| now <= closes.after(PAGE_GRACE))
     }
 
     fn stamp(&mut self, at: Timestamp) {

@@ -159,6 +159,7 @@ pub struct Instruction {
     target: Option<PaymentTarget>,
     first_sent_at: Timestamp,
     payable_until: Option<Timestamp>,
+    page_closes: Option<Timestamp>,
     timeout: Duration,
 }
 
@@ -197,6 +198,13 @@ impl Instruction {
     #[must_use]
     pub fn payable_until(&self) -> Option<Timestamp> {
         self.payable_until
+    }
+
+    /// When the page closes that *this* send opens, at a gateway that counts from there. Unlike
+    /// [`payable_until`](Self::payable_until) it moves with each send, so that no request may depend on it.
+    #[must_use]
+    pub fn page_closes(&self) -> Option<Timestamp> {
+        self.page_closes
     }
 
     /// How long this exchange may take.
@@ -266,7 +274,7 @@ impl Record {
             absences: Absences::default(),
             due_at: Some(lease.until),
             lease: Some(lease),
-            updated_at: now,
+            updated_at: self.updated_at.max(now),
             version: self.version + 1,
             ..self.clone()
         }
@@ -292,8 +300,16 @@ impl Record {
             target: self.target.clone(),
             first_sent_at: self.first_sent_at,
             payable_until: self.payable_until,
+            page_closes: self.page_closes(),
             timeout,
         })
+    }
+
+    /// When the payer's page is closed at the latest: a page that was opened by a later send than the first stays open
+    /// for as long from there.
+    pub(crate) fn page_closes(&self) -> Option<Timestamp> {
+        let later = self.last_sent_at.since(self.first_sent_at);
+        self.payable_until.map(|until| until.after(later))
     }
 
     /// What is known, for the caller.

@@ -167,9 +167,29 @@ fn a_charge_without_an_open_page() {
 }
 
 #[test]
-fn a_charge_whose_page_is_closed_is_like_one_without() {
-    let closed = soon().after(Duration::from_secs(1800)).after(PAGE_GRACE);
-    check(&Sample::charge("shop", "order-1").record(), closed, CHARGE);
+fn a_charge_whose_page_is_closed_is_like_one_without_but_that_old_failures_may_come() {
+    let after = soon().after(Duration::from_secs(1800)).after(PAGE_GRACE);
+    check(&Sample::charge("shop", "order-1").record(), after, &closed());
+}
+
+fn closed() -> String {
+    let line = |line: &str| match line.starts_with("failure, may retry    notification") {
+        true => CLOSED_PAGE.to_owned(),
+        false => format!("{line}\n"),
+    };
+    CHARGE.lines().map(line).collect()
+}
+
+#[test]
+fn a_page_that_a_later_send_opened_closes_later() {
+    let first = Sample::charge("shop", "order-1").record();
+    let hour = Duration::from_secs(3600);
+    let again = first.send_again(NOW.after(hour), Lease::new("worker/1", soon()), None);
+    assert_eq!(again.payable_until, first.payable_until);
+    assert_eq!(
+        again.page_closes(),
+        first.page_closes().map(|closes| closes.after(hour))
+    );
 }
 
 #[test]
@@ -187,7 +207,7 @@ fn c22_while_the_page_is_open_a_failed_try_fails_nothing() {
     check(&charge, soon(), &open);
     let last = charge.payable_until.unwrap().after(PAGE_GRACE);
     check(&charge, last, &open);
-    check(&charge, last.after(Duration::from_millis(1)), CHARGE);
+    check(&charge, last.after(Duration::from_millis(1)), &closed());
 }
 
 /// A refund that succeeded can fail later, and a failed one comes back only by an inquiry (C57).
@@ -504,6 +524,11 @@ blind                 inquiry      .          .          .          .          .
 #[rustfmt::skip]
 const OPEN_PAGE: &str = "\
 failure, may retry    any          pending    pending    pending    pending    .          .          .          .
+";
+
+#[rustfmt::skip]
+const CLOSED_PAGE: &str = "\
+failure, may retry    notification .?         .?         .?         .?         .?         .?         .          .
 ";
 
 #[rustfmt::skip]

@@ -57,7 +57,7 @@ pub(crate) fn decide(one: &Try<'_>) -> Decision {
         return stop("the gateway advises against a retry");
     }
     let maybe = one.record.maybe_executed || failure.may_have_executed();
-    if maybe && !key_still_protects(one.promise, one.record.first_sent_at, one.now) {
+    if maybe && !key_still_protects(one.promise, one.record, one.now) {
         return stop("the key no longer protects a second send");
     }
     if one.sends >= one.policy.attempts {
@@ -76,13 +76,15 @@ pub(crate) fn decide(one: &Try<'_>) -> Decision {
 
 /// May this operation be sent (again) without the danger of a second effect?
 pub(crate) fn may_send_again(record: &Record, promise: &Promise, now: Timestamp) -> bool {
-    key_still_protects(promise, record.first_sent_at, now)
+    key_still_protects(promise, record, now)
 }
 
-fn key_still_protects(promise: &Promise, first_sent_at: Timestamp, now: Timestamp) -> bool {
+fn key_still_protects(promise: &Promise, record: &Record, now: Timestamp) -> bool {
+    // A clock that was set back does not make the key younger than the record knows it to be.
+    let now = now.max(record.updated_at);
     match promise.same_key {
         SameKey::Replays { within } | SameKey::ReplaysSuccesses { within } | SameKey::LatestState { within } => {
-            now.since(first_sent_at) < within
+            now.since(record.first_sent_at) < within
         }
         SameKey::Refuses => true,
         SameKey::Executes => false,
@@ -112,7 +114,7 @@ pub(crate) fn absence(record: &Record, promise: &Promise, consistent: bool, now:
     else {
         return AbsenceVerdict::Inconclusive;
     };
-    let begins = match (since, record.payable_until) {
+    let begins = match (since, record.page_closes()) {
         (Since::PageClosed, Some(until)) => record.last_sent_at.max(until.after(PAGE_GRACE)),
         (Since::PageClosed, None) | (Since::LastSend, _) => record.last_sent_at,
     };

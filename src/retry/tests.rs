@@ -234,8 +234,12 @@ fn the_quiet_time_runs_from_the_last_send_or_the_closing_of_the_page() {
         (Since::LastSend, None, last_send),
         (Since::LastSend, Some(Timestamp::NEVER), last_send),
         (Since::PageClosed, None, last_send),
-        (Since::PageClosed, Some(NOW), last_send),
-        (Since::PageClosed, Some(open_till), open_till.after(PAGE_GRACE)),
+        (Since::PageClosed, Some(NOW), last_send.after(PAGE_GRACE)),
+        (
+            Since::PageClosed,
+            Some(open_till),
+            open_till.after(last_send.since(NOW)).after(PAGE_GRACE),
+        ),
     ] {
         let then = AfterAbsence::SendAgain;
         let after = Absence::After {
@@ -307,3 +311,19 @@ duplicate            stop      stop      stop      stop      stop      stop
 credentials          stop      stop      stop      stop      stop      stop
 unsupported          stop      stop      stop      stop      stop      stop
 ";
+
+/// A look a day later is in the record; then the clock is set back to the hour of the send.
+#[test]
+fn a_clock_that_goes_back_does_not_make_a_key_young_again() {
+    let mut record = after_a_lost_send();
+    let replays = Promise::new(
+        SameKey::Replays {
+            within: Duration::from_secs(23 * 3600),
+        },
+        Absence::Inconclusive,
+    );
+    let soon = NOW.after(Duration::from_secs(3600));
+    assert!(may_send_again(&record, &replays, soon));
+    record.updated_at = NOW.after(Duration::from_secs(24 * 3600));
+    assert!(!may_send_again(&record, &replays, soon));
+}

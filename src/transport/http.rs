@@ -180,14 +180,16 @@ fn proxy(address: &str) -> Result<reqwest::Proxy, HttpError> {
     reqwest::Proxy::all(url).map_err(|error| bad(Some(error.without_url())))
 }
 
-// The address of a proxy can hold a password.
+/// The proxy is not printed: its address may hold a password.
 impl fmt::Debug for HttpBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpBuilder")
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("max_body", &self.max_body)
-            .finish_non_exhaustive()
+            .field("has_proxy", &self.proxy.is_some())
+            .field("root_certificates", &self.root_certificates.len())
+            .finish()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The prose files, held to the code where they can be.
 
 use payonce::operation::{Namespace, OperationKind, Reference};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -88,6 +89,28 @@ fn every_feature_is_in_the_readme() {
             "{name} is not in README.md"
         );
     }
+}
+
+#[test]
+fn every_name_that_is_logged_is_in_the_table() {
+    let text = read("ARCHITECTURE.md");
+    let table = between(&text, "| `payonce.", "` |")
+        .map(str::to_owned)
+        .collect::<BTreeSet<_>>();
+    let mut logged = BTreeSet::new();
+    let mut folders = vec![project().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(path).unwrap();
+                logged.extend(between(&text, "\"payonce.", "\"").map(str::to_owned));
+            }
+        }
+    }
+    assert_eq!(table, logged);
 }
 
 /// The pieces of `text` between `open` and `close`, none over the end of a line unless `open` is a fence.

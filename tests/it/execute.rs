@@ -261,3 +261,17 @@ async fn failures_say_what_happened_and_whether_anything_was_sent() {
     );
     assert!(Timestamp::from_unix_millis(0) < NOW);
 }
+
+#[tokio::test]
+async fn no_setting_of_time_is_too_long() {
+    let shop = Shop::with(|builder| {
+        let policy = RetryPolicy {
+            deadline: Duration::MAX,
+            attempt_timeout: Duration::MAX,
+            ..RetryPolicy::default()
+        };
+        builder.policy(policy).lease_margin(Duration::MAX)
+    });
+    shop.gateway.succeeds("order-1");
+    assert_is(&shop.payments.execute(&charge("order-1")).await.unwrap(), "succeeded");
+}

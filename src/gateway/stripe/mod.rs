@@ -66,7 +66,7 @@ pub struct Stripe {
 }
 
 /// Settings of a [`Stripe`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct StripeBuilder {
     name: &'static str,
     secret_key: Secret,
@@ -289,6 +289,19 @@ impl fmt::Debug for Stripe {
             .field("base_url", &self.base_url)
             .field("account", &self.account)
             .field("webhook_secrets", &self.webhook_secrets.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The address is not printed: it has not been checked for credentials yet.
+impl fmt::Debug for StripeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StripeBuilder")
+            .field("name", &self.name)
+            .field("secret_key", &self.secret_key)
+            .field("account", &self.account)
+            .field("webhook_secrets", &self.webhook_secrets)
+            .field("tolerance", &self.tolerance)
             .finish_non_exhaustive()
     }
 }

@@ -38,7 +38,7 @@ pub use options::{
 };
 pub use result::PaymentResult;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::failure::{Failure, FailureKind};
 use crate::gateway::{Gateway, Inquiry, Notification, NotificationError, Prepared, RawNotification, Refusal};
 use crate::money::Currency;
@@ -127,7 +127,7 @@ impl TwoC2p {
             Err(failure) => return Ok(dropped(&failure)),
         };
         let mut pending = response::flow_answer(&response, &self.signer)?;
-        pending.expires_at = instruction.payable_until();
+        pending.expires_at = page_closes(instruction);
         Ok(Outcome::Pending(pending))
     }
 
@@ -201,7 +201,7 @@ impl Gateway for TwoC2p {
                 page_url: Some(url), ..
             } if !options.is_some_and(TwoC2pOptions::is_direct) => {
                 let mut pending = Pending::new(NextStep::Redirect { url });
-                pending.expires_at = instruction.payable_until();
+                pending.expires_at = page_closes(instruction);
                 pending.evidence.http_status = Some(response.status);
                 pending.evidence.code = Some("0000".to_owned());
                 Ok(Outcome::Pending(pending))
@@ -241,6 +241,12 @@ fn dropped(failure: &Failure) -> Outcome {
     let message = format!("the payment token was dropped unused: {}", failure.detail());
     failed.evidence.message = Some(message);
     Outcome::Failed(failed)
+}
+
+/// 2C2P counts the life of a page from the request that opened it, unless it was told the end.
+fn page_closes(instruction: &Instruction) -> Option<Timestamp> {
+    let told = instruction.operation().expiry();
+    instruction.page_closes().map(|closes| told.unwrap_or(closes))
 }
 
 fn mismatch(result: &PaymentResult, whose: &str) -> Failure {

@@ -37,11 +37,12 @@ impl TwoC2p {
         let Some(invoice_no) = result.invoice_no.clone() else {
             return Err(malformed("the claims name no invoice"));
         };
-        let code = result.code.as_deref().unwrap_or_default();
+        // The event's id is stored, so that it is held to what may be printed.
+        let code = scrub(result.code.as_deref().unwrap_or_default());
         let tran_ref = result.tran_ref.as_deref().unwrap_or_default();
         let mut notification = Notification::new(
-            event_id([&self.merchant_id, &invoice_no, tran_ref, code]),
-            format!("payment {}", scrub(code)),
+            event_id([&self.merchant_id, &invoice_no, tran_ref, &code]),
+            format!("payment {code}"),
         );
         notification.about.extend(about(&result, invoice_no));
         if notification.about.is_empty() {

@@ -25,6 +25,9 @@ use threads::Desk;
 /// The file and its two companions (`-wal`, `-shm`) belong together: copy or move them only while no journal is open.
 /// On Unix a new file can be read by its owner alone.
 ///
+/// Of what the payer has to do, the file holds the link to a hosted page alone. It is overwritten when the payment is
+/// settled; in the log it stays until that is next folded into the file.
+///
 /// Two threads own the connections, one that writes and one that reads. They end when the journal is dropped, after
 /// they have done what was asked before.
 ///

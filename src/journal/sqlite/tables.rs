@@ -1,4 +1,8 @@
 //! The steps of a journal in SQL. Each runs inside a transaction that its thread has begun.
+//!
+//! Here and around, only what rusqlite 0.32 and 0.43 have in common is used: the range lets it resolve beside another
+//! crate's SQLite. So statements are kept here (the later ones have `prepare_cached` behind a feature), and numbers
+//! go in as `i64` (the later ones do not take `u64`).
 
 use super::fault::failed;
 use super::schema;

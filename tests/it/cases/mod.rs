@@ -1,7 +1,9 @@
 //! The field cases, by number.
 
 mod amounts;
+mod journal;
 mod network;
+mod processes;
 mod secrets;
 mod stripe;
 mod two_workers;

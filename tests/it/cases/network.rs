@@ -105,7 +105,9 @@ const LIMITED: &str = r#"{"error":{"type":"invalid_request_error","code":"rate_l
 
 fn limited(values: &[&str]) -> Reply {
     let reply = Reply::new(429).json(LIMITED);
-    values.iter().fold(reply, |reply, value| reply.header("Retry-After", *value))
+    values
+        .iter()
+        .fold(reply, |reply, value| reply.header("Retry-After", *value))
 }
 
 /// A shop at 2026-01-01T00:00:00.400Z.
@@ -194,7 +196,9 @@ async fn c69_after_a_lost_answer_a_day_s_patience_leaves_it_unknown() {
 fn boxes() -> [Reply; 6] {
     [
         Reply::new(403).html("Access denied"),
-        Reply::new(407).header("Proxy-Authenticate", "Basic").body("Proxy Authentication Required"),
+        Reply::new(407)
+            .header("Proxy-Authenticate", "Basic")
+            .body("Proxy Authentication Required"),
         Reply::new(200).html("<html>Login to WiFi</html>"),
         Reply::new(200).json(r#"{"ok":true}"#),
         Reply::new(451).body("Unavailable For Legal Reasons"),
@@ -213,7 +217,11 @@ async fn c71_a_box_in_front_of_stripe_decides_nothing() {
         }
         let shop = Wired::stripe(server.url());
         assert_is(&shop.pay(&op_a()).await, "unknown");
-        assert_eq!(server.count(INTENTS), 1, "box {number}: not sent again before it was asked about");
+        assert_eq!(
+            server.count(INTENTS),
+            1,
+            "box {number}: not sent again before it was asked about"
+        );
 
         // The box is gone, and nothing had reached Stripe.
         finds_nothing(&server);
@@ -255,10 +263,16 @@ async fn c71_without_a_tls_connection_nothing_is_sent() {
     let port = server.url().rsplit(':').next().unwrap().to_owned();
     let shop = Wired::stripe(format!("https://localhost:{port}"));
     let error = shop.try_pay(&op_a()).await.unwrap_err();
-    let Error::Unreachable { failure, attempts: 3, .. } = &error else {
+    let Error::Unreachable {
+        failure, attempts: 3, ..
+    } = &error
+    else {
         panic!("{error:?}")
     };
-    assert_eq!((failure.kind(), failure.may_have_executed()), (FailureKind::Connect, false));
+    assert_eq!(
+        (failure.kind(), failure.may_have_executed()),
+        (FailureKind::Connect, false)
+    );
     assert!(error.is_retryable());
     assert!(server.requests().is_empty());
     assert!(shop.clock.now() > NOW, "it did wait between its attempts");

@@ -2,9 +2,7 @@
 
 use super::twoc2p::{envelope, sign};
 use crate::shop::NOW;
-use crate::wired::{
-    INQUIRY, INTENTS, STRIPE_KEY, Site, TOKEN, Wired, finds_nothing, invoice, of, op_a, pi_1, policy,
-};
+use crate::wired::{INQUIRY, INTENTS, STRIPE_KEY, Site, TOKEN, Wired, finds_nothing, invoice, of, op_a, pi_1, policy};
 use payonce::error::Error;
 use payonce::failure::FailureKind;
 use payonce::journal::row::Row;
@@ -152,22 +150,33 @@ fn holds_none_of(all: &str, canaries: &[&str]) {
 async fn c65_a_key_that_the_gateway_echoes_does_not_come_out() {
     let server = ScriptedServer::start();
     server.always(INTENTS, |_| {
-        Reply::new(401).json(
-            r#"{"error":{"type":"invalid_request_error","message":"bad key sk_test_TESTONLYcases0001"}}"#,
-        )
+        Reply::new(401)
+            .json(r#"{"error":{"type":"invalid_request_error","message":"bad key sk_test_TESTONLYcases0001"}}"#)
     });
     let watched = Watched::stripe(&server);
     let result = watched.shop.try_pay(&op_a()).await;
     let Err(Error::Refused { failure, .. }) = &result else {
         panic!("{result:?}")
     };
-    assert_eq!((failure.kind(), failure.http_status()), (FailureKind::Credentials, Some(401)));
-    assert!(failure.detail().contains("bad key"), "the message is there, without the key");
+    assert_eq!(
+        (failure.kind(), failure.http_status()),
+        (FailureKind::Credentials, Some(401))
+    );
+    assert!(
+        failure.detail().contains("bad key"),
+        "the message is there, without the key"
+    );
     let request = &of(server.requests(), INTENTS)[0];
-    assert_eq!(request.header("Authorization"), Some("Bearer sk_test_TESTONLYcases0001"));
+    assert_eq!(
+        request.header("Authorization"),
+        Some("Bearer sk_test_TESTONLYcases0001")
+    );
     let all = watched.all_that_is_left(&op_a(), &result).await;
     holds_none_of(&all, &[STRIPE_KEY, "TESTONLYcases", "Bearer", "uthorization"]);
-    assert!(watched.log.text().contains("payonce.attempt_failed"), "the log was listened to");
+    assert!(
+        watched.log.text().contains("payonce.attempt_failed"),
+        "the log was listened to"
+    );
 }
 
 #[tokio::test]
@@ -209,8 +218,16 @@ async fn c66_tokens_that_pay_are_nowhere_but_on_the_wire() {
         panic!("{pending:?}")
     };
     assert_eq!(url.expose(), "https://pgw-ui.2c2p.com/page/1");
-    assert!(!format!("{result:?}").contains("page/1"), "whoever holds the link can pay");
-    let canaries = ["TESTONLYpaytoken", "TESTONLYcustomertoken", "4111111111111111", "TESTONLY2C2P"];
+    assert!(
+        !format!("{result:?}").contains("page/1"),
+        "whoever holds the link can pay"
+    );
+    let canaries = [
+        "TESTONLYpaytoken",
+        "TESTONLYcustomertoken",
+        "4111111111111111",
+        "TESTONLY2C2P",
+    ];
     holds_none_of(&watched.all_that_is_left(&order, &result).await, &canaries);
 
     let result = Ok(watched.shop.resolve(&order).await);
@@ -266,7 +283,12 @@ async fn c67_a_card_in_the_words_of_a_gateway_does_not_come_out() {
 #[tokio::test]
 async fn what_is_looked_through_does_hold_what_is_not_secret() {
     let server = ScriptedServer::start();
-    server.reply(INTENTS, Reply::new(200).json(pi_1("succeeded")).header("Request-Id", "req_canary"));
+    server.reply(
+        INTENTS,
+        Reply::new(200)
+            .json(pi_1("succeeded"))
+            .header("Request-Id", "req_canary"),
+    );
     let watched = Watched::stripe(&server);
     let once = watched.shop.another_process(|builder| builder.policy(policy(1)));
     let result = once.try_pay(&op_a()).await;

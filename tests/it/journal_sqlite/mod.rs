@@ -2,6 +2,7 @@
 
 mod crash;
 mod locks;
+mod payments;
 mod versions;
 
 use async_trait::async_trait;

@@ -1,9 +1,10 @@
 //! What leaves, and what comes back.
 
 use super::server::{Act, Server, answer};
-use super::{TOKEN, exchange, patient, post};
+use super::{TOKEN, bounded, exchange, patient, post};
 use payonce::failure::FailureKind;
 use payonce::transport::{Http, Method, Request, base_url};
+use std::process::Command;
 
 #[tokio::test]
 async fn what_leaves_is_what_was_asked_for_and_little_more() {
@@ -132,6 +133,25 @@ fn a_root_certificate_that_is_none_is_refused() {
         let error = Http::builder().root_certificate(pem).build().unwrap_err();
         assert!(error.to_string().contains("certificate"), "{error}");
     }
+}
+
+/// The test above once more, in a process whose environment names a proxy.
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_not_used() {
+    let proxy = Server::start([]).await;
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", "transport::exchange::a_connection_is_used_again"]);
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        again.env(name, &proxy.base);
+    }
+    for name in ["no_proxy", "NO_PROXY"] {
+        again.env_remove(name);
+    }
+    let output = tokio::task::spawn_blocking(move || again.output());
+    let output = bounded(output).await.unwrap().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert_eq!(proxy.connections(), 0);
 }
 
 #[test]

@@ -178,13 +178,17 @@ async fn c22_a_failed_try_leaves_the_invoice_open_and_never_undoes_a_payment() {
     assert_ne!(events[0], events[1]);
     assert!(matches!(say(&result("2001")).says, Some(Outcome::Pending(_))));
 
-    // When the page has closed, the same words are the end.
+    // When the page has closed, the same words are the end, but not as an old message that a payment may have followed.
     let (gateway, _) = account([]);
     let record = reserve(&gateway, &charge("INV7001", "2000", Currency::THB));
     let late = NOW.after(TOKEN_LIFE).after(TOKEN_GRACE).after(Duration::from_secs(1));
-    let fact = Fact::Said(say(&declined).says.unwrap());
-    let after = record.learn(&Observation::new(Source::Notification, late, fact)).record;
-    assert_eq!(after.state_word(), "failed");
+    let learn = |source| {
+        let fact = Fact::Said(say(&declined).says.unwrap());
+        record.learn(&Observation::new(source, late, fact))
+    };
+    assert_eq!(learn(Source::Inquiry).record.state_word(), "failed");
+    let told = learn(Source::Notification);
+    assert_eq!((told.record.state_word(), told.contradiction), ("sending", true));
 }
 
 #[tokio::test]

@@ -68,8 +68,7 @@ async fn c37_a_token_that_chooses_its_own_algorithm_decides_nothing() {
 
 #[tokio::test]
 async fn c38_a_page_in_the_place_of_a_token_decides_nothing() {
-    let page =
-        "<!DOCTYPE html><html><head><title>Down for maintenance</title></head><body>try later</body></html>";
+    let page = "<!DOCTYPE html><html><head><title>Down for maintenance</title></head><body>try later</body></html>";
     for (number, reply) in [
         Reply::new(200).html(page),
         Reply::new(503).html(page),
@@ -101,7 +100,8 @@ async fn c38_a_page_in_the_place_of_a_token_decides_nothing() {
 #[tokio::test]
 async fn c38_a_second_token_request_has_the_same_number() {
     let server = ScriptedServer::start();
-    let issued = r#"{"respCode":"0000","webPaymentUrl":"https://pgw-ui.2c2p.com/page/1","paymentToken":"TESTONLYpaytoken"}"#;
+    let issued =
+        r#"{"respCode":"0000","webPaymentUrl":"https://pgw-ui.2c2p.com/page/1","paymentToken":"TESTONLYpaytoken"}"#;
     server
         .reply(TOKEN, Reply::new(503).html("<title>Down for maintenance</title>"))
         .reply(TOKEN, signed(issued));
@@ -177,7 +177,10 @@ async fn c41_a_byte_order_mark_is_passed_over_and_utf_16_decides_nothing() {
     marked.extend_from_slice(envelope(NORMAL).as_bytes());
     let case = "77u/eyJwYXlsb2FkIjoiZXlKaGJHY2lPaUpJVXpJMU5pSXNJblI1Y0NJNklrcFhWQ0o5LmV5SnRaWEpqYUdGdWRFbEVJam9pVkVWVFZFMHdNU0lzSW1sdWRtOXBZMlZPYnlJNklrbE9WamN3TURFaUxDSmhiVzkxYm5RaU9qSXdMakFzSW1OMWNuSmxibU41UTI5a1pTSTZJbFZUUkNJc0luSmxjM0JEYjJSbElqb2lNREF3TUNJc0luSmxjM0JFWlhOaklqb2lVM1ZqWTJWemN5SXNJblJ5WVc1U1pXWWlPaUpVTVNKOS5lTGppcXY4ekVNX0hZOE1Ga1g3dWZzck5hOVRtZnJCQXdqdzM0NVNJbU8wIn0=";
     assert_eq!(marked, STANDARD.decode(case).unwrap());
-    assert_is(&after(&order(), Reply::new(200).json("").body(marked)).await, "succeeded");
+    assert_is(
+        &after(&order(), Reply::new(200).json("").body(marked)).await,
+        "succeeded",
+    );
 
     let inside = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.77u_eyJtZXJjaGFudElEIjoiVEVTVE0wMSIsImludm9pY2VObyI6IklOVjcwMDEiLCJhbW91bnQiOjIwLjAsImN1cnJlbmN5Q29kZSI6IlVTRCIsInJlc3BDb2RlIjoiMDAwMCIsInJlc3BEZXNjIjoiU3VjY2VzcyIsInRyYW5SZWYiOiJUMSJ9.6jt_1LzfaizId3gGkiat62gbWOkWzfbPHjkn_yqd6mA";
     assert_is(&after(&order(), token(inside)).await, "succeeded");

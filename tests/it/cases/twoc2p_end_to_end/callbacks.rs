@@ -24,10 +24,11 @@ fn raw(body: impl Into<Vec<u8>>) -> RawNotification {
 }
 
 async fn take(shop: &Wired, body: impl Into<Vec<u8>>) -> (Outcome, Recorded) {
-    match shop.payments.notify("2c2p", &raw(body)).await.unwrap() {
-        Intake::Taken { outcome, recorded, .. } => (outcome, recorded),
-        other => panic!("{other:?}"),
-    }
+    let intake = shop.payments.notify("2c2p", &raw(body)).await.unwrap();
+    let Intake::Taken { outcome, recorded, .. } = intake else {
+        panic!("{intake:?}")
+    };
+    (outcome, recorded)
 }
 
 #[tokio::test]
@@ -114,7 +115,10 @@ fn callback(amount: &str, currency: &str, code: &str) -> String {
 async fn c22_2001_alone_is_pending() {
     let counter = Counter::new();
     assert_is(&counter.shop.pay(&order()).await, "pending");
-    assert_is(&take(&counter.shop, callback("2000.00", "THB", "2001")).await.0, "pending");
+    assert_is(
+        &take(&counter.shop, callback("2000.00", "THB", "2001")).await.0,
+        "pending",
+    );
 }
 
 #[tokio::test]
@@ -164,7 +168,10 @@ async fn c24_another_merchant_s_callback_pays_nothing_here() {
         (forged, NotificationError::Signature),
     ] {
         let refused = counter.shop.payments.notify("2c2p", &raw(body)).await.unwrap_err();
-        assert!(matches!(&refused, InboundError::Refused(error) if *error == expected), "{refused:?}");
+        assert!(
+            matches!(&refused, InboundError::Refused(error) if *error == expected),
+            "{refused:?}"
+        );
     }
     assert_is(&counter.shop.look_up(&order()).await.unwrap(), "pending");
     assert_eq!(counter.twoc2p.count(INQUIRY), 0);
@@ -176,7 +183,10 @@ async fn their_callback(fake: &FakeTwoC2p, secret: &str, merchant: &str) -> Vec<
     use payonce::gateway::twoc2p::TwoC2p;
     use payonce::journal::MemoryJournal;
     use std::sync::Arc;
-    let gateway = TwoC2p::builder(merchant, secret).base_url(fake.base_url()).build().unwrap();
+    let gateway = TwoC2p::builder(merchant, secret)
+        .base_url(fake.base_url())
+        .build()
+        .unwrap();
     let payments = Payments::builder()
         .namespace("shop1")
         .gateway(Arc::new(gateway))

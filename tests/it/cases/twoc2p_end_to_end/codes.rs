@@ -58,7 +58,10 @@ async fn c32_existing_invoice_after_a_lost_answer_is_asked_about() {
             assert_eq!((tokens.len(), server.count(INQUIRY)), (2, 1), "{lost:?}");
             assert_eq!(tokens[0].body, tokens[1].body, "byte for byte");
             for request in server.requests() {
-                assert!(claims(&request).contains(r#""invoiceNo":"INV7001""#), "no variant is invented");
+                assert!(
+                    claims(&request).contains(r#""invoiceNo":"INV7001""#),
+                    "no variant is invented"
+                );
             }
         }
     }
@@ -203,7 +206,8 @@ async fn c35_what_the_browser_brings_back_only_prompts_an_inquiry() {
         if paid {
             assert!(counter.twoc2p.pay("INV7001"));
         }
-        let json = r#"{"invoiceNo":"INV7001","channelCode":"CC","respCode":"2002","respDesc":"Transaction is rejected"}"#;
+        let json =
+            r#"{"invoiceNo":"INV7001","channelCode":"CC","respCode":"2002","respDesc":"Transaction is rejected"}"#;
         let form = format!(
             "paymentResponse={}",
             base64::engine::general_purpose::STANDARD.encode(json)

@@ -33,7 +33,10 @@ async fn c34_a_stored_card_is_charged_by_three_requests() {
     assert_eq!(counts, (1, 1, 1), "2000 is followed by exactly one inquiry");
     assert_eq!(counter.bank().charged("INV7001"), 1);
     let token = claims(&of(counter.twoc2p.requests(), TOKEN)[0]);
-    assert!(!token.contains("TESTONLYcustomertoken"), "the card goes with the payment");
+    assert!(
+        !token.contains("TESTONLYcustomertoken"),
+        "the card goes with the payment"
+    );
     let payment = of(counter.twoc2p.requests(), PAYMENT)[0].text();
     assert!(payment.contains("TESTONLYcustomertoken"));
 }
@@ -62,10 +65,16 @@ async fn a_payer_who_has_to_authenticate_is_waited_for() {
     assert!(matches!(pending.next, NextStep::Redirect { .. }), "{pending:?}");
     assert_eq!(counter.bank().charged("INV7001"), 0);
     let beside = counter.shop.try_pay(&second(&by_token())).await;
-    assert!(matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })), "{beside:?}");
+    assert!(
+        matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })),
+        "{beside:?}"
+    );
     assert!(counter.twoc2p.pay("INV7001"));
     assert_is(&counter.shop.pay(&by_token()).await, "succeeded");
-    assert_eq!((counter.twoc2p.count(PAYMENT), counter.bank().charged("INV7001")), (1, 1));
+    assert_eq!(
+        (counter.twoc2p.count(PAYMENT), counter.bank().charged("INV7001")),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
@@ -96,7 +105,11 @@ async fn every_fault_of_either_request_charges_a_stored_card_at_most_once() {
             let executed = route == PAYMENT && fault.has_effect();
             let untouched = route == TOKEN && !fault.has_effect();
             assert_eq!(charged, usize::from(executed || untouched), "{route} {fault:?}");
-            assert_eq!(outcome.as_str() == "succeeded", charged == 1, "{route} {fault:?}: {outcome:?}");
+            assert_eq!(
+                outcome.as_str() == "succeeded",
+                charged == 1,
+                "{route} {fault:?}: {outcome:?}"
+            );
             assert!(counter.twoc2p.count(PAYMENT) <= 1, "{route} {fault:?}");
             assert_eq!(counter.twoc2p.invoices(), ["INV7001"]);
 

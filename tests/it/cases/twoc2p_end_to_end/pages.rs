@@ -63,7 +63,10 @@ async fn a_declined_card_leaves_the_page_open_for_another() {
     };
     assert_eq!(pending.evidence.code.as_deref(), Some("4051"));
     let beside = counter.shop.try_pay(&second(&order())).await;
-    assert!(matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })), "{beside:?}");
+    assert!(
+        matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })),
+        "{beside:?}"
+    );
     assert!(counter.twoc2p.pay("INV7001"));
     assert_is(&counter.shop.resolve(&order()).await, "succeeded");
     assert_eq!(counter.bank().charged("INV7001"), 1);
@@ -114,7 +117,10 @@ async fn c36_money_that_comes_late_is_for_a_person_to_decide_about() {
     assert_eq!(conflict.kind, ConflictKind::Irregular);
     assert_eq!(conflict.reported, Some(thb("2000.00")));
     let beside = counter.shop.try_pay(&second(&order())).await;
-    assert!(matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })), "{beside:?}");
+    assert!(
+        matches!(beside, Err(Error::AttemptOpen { attempt: 1, .. })),
+        "{beside:?}"
+    );
     assert_eq!(counter.bank().charged("INV7001"), 1);
 }
 
@@ -157,7 +163,10 @@ async fn a_lag_does_not_close_what_was_paid_in_the_last_minute() {
     counter.twoc2p.set_inquiry_lag(1);
     assert!(counter.twoc2p.pay("INV7001"));
     counter.shop.clock.advance(MINUTE * 17);
-    assert!(!counter.shop.resolve(&order()).await.is_settled(), "one look proves nothing");
+    assert!(
+        !counter.shop.resolve(&order()).await.is_settled(),
+        "one look proves nothing"
+    );
     counter.shop.clock.advance(MINUTE);
     assert_is(&counter.shop.resolve(&order()).await, "succeeded");
 }
