@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::gateway::{Gateway, Refusal};
 use crate::journal::{Replaced, Reservation};
 use crate::operation::{Fingerprint, Invalid, Operation, OperationKey, Target};
-use crate::outcome::{Outcome, Unknown, UnknownReason};
+use crate::outcome::{FailureCategory, Outcome, Unknown, UnknownReason};
 use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Source, State};
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
 use std::sync::Arc;
@@ -322,6 +322,12 @@ impl Call {
             self.sends += 1;
             debug!(key = %record.key, sends = record.sends, "payonce.sending");
             let failure = match self.plan.gateway.send(&instruction).await {
+                Ok(outcome) if record.maybe_executed && is_fresh_refusal(&outcome) => {
+                    let detail = "refused, after an earlier send that may have been executed";
+                    let failure = Failure::maybe_executed(FailureKind::Duplicate, detail);
+                    let stopped = "a refusal of this send says nothing of the one before";
+                    return Box::pin(self.stop(record, failure, stopped)).await;
+                }
                 Ok(outcome) => {
                     match last_failure {
                         Some(kind) => self.inner.retry_budget.refund(kind),
@@ -531,6 +537,18 @@ impl Call {
                 .after(self.inner.lease_margin),
         )
     }
+}
+
+/// Turned away at the door, and not out of the gateway's memory of this key: it is about this request alone.
+fn is_fresh_refusal(outcome: &Outcome) -> bool {
+    let Outcome::Failed(failed) = outcome else {
+        return false;
+    };
+    let at_the_door = matches!(
+        failed.category,
+        FailureCategory::Invalid | FailureCategory::Refused | FailureCategory::NoSuchPayment
+    );
+    at_the_door && !failed.evidence.replayed
 }
 
 fn replayed(outcome: Outcome) -> Outcome {

@@ -53,6 +53,13 @@ impl Inner {
                     });
                 }
                 Replaced::Seen => return Ok(Observed::already(current)),
+                // An inquiry tells how things stood when the gateway read them. Another answer came after it was asked.
+                Replaced::Stale(newer) if source == Source::Inquiry && !newer.is_open() => {
+                    return Ok(Observed {
+                        contradiction: !agrees(&fact, &newer),
+                        ..Observed::already(Box::new(newer))
+                    });
+                }
                 Replaced::Stale(newer) if holds_for_newer(&fact) => *current = newer,
                 Replaced::Stale(newer) => return Ok(Observed::already(Box::new(newer))),
             }
@@ -81,6 +88,14 @@ impl Observed {
             recorded: Recorded::Already,
             contradiction: false,
         }
+    }
+}
+
+/// Does an inquiry say of a settled record what the record says?
+fn agrees(fact: &Fact, record: &Record) -> bool {
+    match fact {
+        Fact::Said(outcome) => outcome.as_str() == record.state_word(),
+        Fact::Ended(_) | Fact::Absent { .. } | Fact::NeverHappened | Fact::Closed(_) | Fact::Blind(_) => true,
     }
 }
 

@@ -42,12 +42,21 @@ impl Inner {
         self.ask(record).await
     }
 
-    /// Asks once, whatever the state, and stores what was learned. Only for a record that no call is sending.
+    /// Asks once, whatever the state, and stores what was learned; once more where another answer overtook this one
+    /// and says something else. Only for a record that no call is sending.
     pub(crate) async fn ask(&self, record: Box<Record>) -> Result<Asked, JournalError> {
+        let (asked, overtaken) = self.ask_once(record).await?;
+        if !overtaken {
+            return Ok(asked);
+        }
+        Ok(self.ask_once(asked.record).await?.0)
+    }
+
+    async fn ask_once(&self, record: Box<Record>) -> Result<(Asked, bool), JournalError> {
         let gateway = self.gateway(&record.gateway).map(Arc::clone);
         let Some(gateway) = gateway.filter(|_| self.inquiry_budget.withdraw(self.clock.now())) else {
             debug!(key = %record.key, gateway = &*record.gateway, "payonce.not_asked");
-            return Ok(Asked::not(record, true));
+            return Ok((Asked::not(record, true), false));
         };
         let fact = match gateway.inquire(&record).await {
             Ok(Inquiry::Found(outcome)) => Fact::Said(outcome),
@@ -66,11 +75,12 @@ impl Inner {
         };
         let blind = matches!(fact, Fact::Blind(_));
         let observed = self.observe(record, Source::Inquiry, fact, None).await?;
-        Ok(Asked {
+        let asked = Asked {
             record: observed.record,
             recorded: observed.recorded,
             blind,
-        })
+        };
+        Ok((asked, observed.contradiction))
     }
 
     fn not_found(&self, record: &Record, gateway: &Arc<dyn Gateway>, consistent: bool) -> Fact {

@@ -26,3 +26,4 @@ mod shop;
 mod transport;
 mod unknown;
 mod weight;
+mod wired;

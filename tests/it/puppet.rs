@@ -7,6 +7,8 @@ use payonce::operation::{GatewayRef, Operation, OperationKey, OperationKind};
 use payonce::outcome::{Outcome, Succeeded};
 use payonce::record::{Instruction, Record};
 use payonce::retry::{Absence, Promise, SameKey};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -17,6 +19,8 @@ type Answer = Result<Outcome, Failure>;
 pub(crate) struct Puppet {
     waiting: Arc<Mutex<Vec<oneshot::Sender<Answer>>>>,
     sends: Arc<Mutex<Vec<OperationKey>>>,
+    inquiries: Arc<Mutex<VecDeque<oneshot::Receiver<Outcome>>>>,
+    asked: Arc<AtomicUsize>,
 }
 
 impl Puppet {
@@ -40,6 +44,24 @@ impl Puppet {
     pub(crate) fn answer(&self, answer: Answer) {
         let waiting = self.waiting.lock().unwrap().remove(0);
         waiting.send(answer).unwrap();
+    }
+
+    /// The next inquiry is answered when the test says so. Those that nothing is said of find nothing.
+    pub(crate) fn next_inquiry(&self) -> oneshot::Sender<Outcome> {
+        let (sender, answer) = oneshot::channel();
+        self.inquiries.lock().unwrap().push_back(answer);
+        sender
+    }
+
+    /// Waits until so many inquiries have come in all.
+    pub(crate) async fn asked(&self, times: usize) {
+        for _ in 0..2_000 {
+            if self.asked.load(Ordering::SeqCst) >= times {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("not asked");
     }
 
     /// Answers the newest send.
@@ -82,7 +104,12 @@ impl Gateway for Puppet {
     }
 
     async fn inquire(&self, _record: &Record) -> Result<Inquiry, Failure> {
-        Ok(Inquiry::Absent { consistent: false })
+        let answer = self.inquiries.lock().unwrap().pop_front();
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        Ok(match answer {
+            Some(answer) => Inquiry::Found(answer.await.unwrap()),
+            None => Inquiry::Absent { consistent: false },
+        })
     }
 
     fn read_notification(&self, _raw: &RawNotification) -> Result<Notification, NotificationError> {

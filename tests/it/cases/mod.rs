@@ -3,5 +3,7 @@
 mod amounts;
 mod journal;
 mod processes;
+mod stripe;
 mod two_workers;
 mod twoc2p;
+mod wire_amounts;

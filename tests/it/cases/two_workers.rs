@@ -6,7 +6,7 @@ use payonce::clock::Clock;
 use payonce::engine::Payments;
 use payonce::failure::{Failure, FailureKind};
 use payonce::journal::{Journal, MemoryJournal};
-use payonce::outcome::Outcome;
+use payonce::outcome::{Failed, FailureCategory, Outcome};
 use payonce::testing::ManualClock;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,6 +91,29 @@ async fn c79_the_second_worker_does_not_undo_the_first() {
     let lines = payments.history(key).await.unwrap();
     assert!(lines[before..].iter().all(|line| line.to == "succeeded"), "{lines:?}");
     assert_eq!(workers.puppet.sends(), 2);
+}
+
+#[tokio::test]
+async fn an_inquiry_that_an_answer_overtook_is_asked_again_and_undoes_nothing() {
+    let workers = Workers::new();
+    let call = workers.start(1).await;
+    workers.clock.advance(Duration::from_secs(200));
+    let (before, after) = (workers.puppet.next_inquiry(), workers.puppet.next_inquiry());
+    let payments = workers.process();
+    let key = payments.key(&charge("order-7001"));
+    let asking = tokio::spawn(async move { payments.resolve(key).await.unwrap() });
+    workers.puppet.asked(1).await;
+    workers.puppet.answer(Ok(Puppet::paid("pi_1", usd("20.00"))));
+    assert_is(&call.await.unwrap(), "succeeded");
+
+    // What the gateway read before it took the money reaches us after it.
+    before
+        .send(Outcome::Failed(Failed::new(FailureCategory::Declined)))
+        .unwrap();
+    after.send(Puppet::paid("pi_1", usd("20.00"))).unwrap();
+    assert_is(&asking.await.unwrap(), "succeeded");
+    workers.puppet.asked(2).await;
+    assert_is(&workers.process().look_up(key).await.unwrap().unwrap(), "succeeded");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Sequences that once made the crate say what was not so, or let money move twice.
 
+mod answers;
 mod failing_journal;
 mod notifications;
 mod pages;
