@@ -20,9 +20,12 @@ use crate::transport::{Method, Request};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How far the clocks may differ before the first send, and how long a request may take after the last.
-const BEFORE: Duration = Duration::from_secs(5 * 60);
-const AFTER: Duration = Duration::from_secs(10 * 60);
+/// Where an operation is looked for first: how far the clocks may differ before the first send, and how long a request
+/// may take after the last.
+const NEAR: (Duration, Duration) = (Duration::from_secs(5 * 60), Duration::from_secs(10 * 60));
+/// Where it has to be missing before that proves something. Our clock may have been wrong by hours when it was sent, and
+/// been set right since.
+const FAR: (Duration, Duration) = (Duration::from_secs(24 * 3600), Duration::from_secs(24 * 3600));
 /// Pages of 100, so that one inquiry stays a bounded number of reads.
 const PAGES: u32 = 20;
 
@@ -52,12 +55,14 @@ impl Stripe {
             _ => ("/v1/payment_intents", Form::new()),
         };
         let ours = |object: &Json<'_>| is_ours(object, record);
-        let listing = match self.list(path, &window(query.clone(), record), &ours).await {
+        let near = window(query.clone(), record, NEAR);
+        let (listing, whole) = match self.list(path, &near, &ours).await {
             // Stand-ins refuse the filter. The whole list, where it is short enough to be read, proves as much.
             Err(failure) if failure.http_status() == Some(400) => {
-                self.list(path, &query.put("limit", 100_i64), &ours).await?
+                let all = query.clone().put("limit", 100_i64);
+                (self.list(path, &all, &ours).await?, true)
             }
-            listing => listing?,
+            listing => (listing?, false),
         };
         if let Some(outcome) = adopt(&listing, &view)? {
             return Ok(Inquiry::Found(outcome));
@@ -68,8 +73,17 @@ impl Stripe {
         {
             return Ok(Inquiry::Found(outcome));
         }
-        Ok(Inquiry::Absent {
-            consistent: listing.complete,
+        if whole || !listing.complete {
+            return Ok(Inquiry::Absent {
+                consistent: listing.complete,
+            });
+        }
+        let listing = self.list(path, &window(query, record, FAR), &ours).await?;
+        Ok(match adopt(&listing, &view)? {
+            Some(outcome) => Inquiry::Found(outcome),
+            None => Inquiry::Absent {
+                consistent: listing.complete,
+            },
         })
     }
 
@@ -146,7 +160,7 @@ impl Stripe {
             let object = event.get("data").and_then(|data| data.get("object"));
             key == Some(record.wire_identity()) && object.and_then(|object| text(object, "id")) == Some(target)
         };
-        let query = window(Form::new().put("type", kind), record);
+        let query = window(Form::new().put("type", kind), record, NEAR);
         match self.list("/v1/events", &query, &caused).await {
             Ok(listing) if !listing.found.is_empty() => None,
             Ok(_) => Some(format!(
@@ -384,10 +398,10 @@ fn is_ours(object: &Json<'_>, record: &Record) -> bool {
     object::mark(object, object::KEY_MARK).is_some_and(|mark| mark == record.key().to_string())
 }
 
-fn window(query: Form, record: &Record) -> Form {
+fn window(query: Form, record: &Record, (before, after): (Duration, Duration)) -> Form {
     let created = Form::new()
-        .put("gte", record.first_sent_at().before(BEFORE).unix_seconds())
-        .put("lte", record.last_sent_at().after(AFTER).unix_seconds());
+        .put("gte", record.first_sent_at().before(before).unix_seconds())
+        .put("lte", record.last_sent_at().after(after).unix_seconds());
     query.put("created", created).put("limit", 100_i64)
 }
 

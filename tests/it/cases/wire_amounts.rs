@@ -1,6 +1,8 @@
 //! Cases C45 to C50: the digits that leave for each gateway, and those that never do.
 
-use crate::wired::{INTENTS, INQUIRY, MERCHANT, MERCHANT_SECRET, Site, TOKEN, Wired, claims, in_a_child, is_child, of, op_a, say};
+use crate::wired::{
+    INQUIRY, INTENTS, MERCHANT, MERCHANT_SECRET, Site, TOKEN, Wired, claims, in_a_child, is_child, of, op_a, say,
+};
 use payonce::gateway::stripe::StripeOptions;
 use payonce::money::{Currency, Money};
 use payonce::operation::Operation;
@@ -193,7 +195,11 @@ async fn c50_what_no_gateway_can_take_leaves_no_trace() {
         ("2c2p", minor(i64::MAX, "THB")),
         ("2c2p", minor(i64::MAX, "JPY")),
     ] {
-        let error = counter.shop.try_pay(&charge(amount).through(gateway)).await.unwrap_err();
+        let error = counter
+            .shop
+            .try_pay(&charge(amount).through(gateway))
+            .await
+            .unwrap_err();
         assert_eq!(error.invalid_field(), Some("amount"), "{amount}: {error}");
         counter.is_untouched().await;
     }

@@ -102,7 +102,11 @@ async fn only_our_own_key_is_ours() {
         unmarked,
         marked_reference,
     ];
-    let (inquiry, _) = inquire(&record(&card()), [list(&others, false), hits(&others)]).await;
+    let (inquiry, _) = inquire(
+        &record(&card()),
+        [list(&others, false), hits(&others), list(&others, false)],
+    )
+    .await;
     check(&inquiry, "absent");
 }
 
@@ -110,10 +114,16 @@ async fn only_our_own_key_is_ours() {
 async fn absence_is_consistent_only_when_the_whole_list_was_read() {
     let other = |id: &str| intent(id, "x", r#""status":"succeeded""#);
     let page = |last: &str| list(&[other("pi_9"), other(last)], true);
-    let (inquiry, seen) = inquire(&record(&card()), [page("pi_8"), list(&[], false), hits(&[])]).await;
+    let (inquiry, seen) = inquire(
+        &record(&card()),
+        [page("pi_8"), list(&[], false), hits(&[]), list(&[], false)],
+    )
+    .await;
     check(&inquiry, "absent");
     assert_eq!(seen[1].pair("starting_after").as_deref(), Some("pi_8"));
     assert_eq!(seen[2].pair("query"), Some(format!("metadata['payonce_key']:'{KEY}'")));
+
+    let seen_far = seen;
 
     // A bound on the pages: more than that is not read, and proves nothing.
     let endless: Vec<Response> = (0..20).map(|n| page(&format!("pi_{n}"))).chain([hits(&[])]).collect();
@@ -121,14 +131,23 @@ async fn absence_is_consistent_only_when_the_whole_list_was_read() {
     check(&inquiry, "not found");
     assert_eq!(seen.len(), 21);
 
+    // Our clock may have been wrong by hours when it was sent: what is missing nearby must be missing all around.
+    let (near, far) = ((300, 600), (86_400, 86_400));
+    for (at, (before, after)) in [(0, near), (3, far)] {
+        let edge = |name: &str| seen_far[at].pair(name).unwrap().parse::<i64>().unwrap();
+        assert_eq!(edge("created[gte]"), NOW.unix_seconds() - before);
+        assert_eq!(edge("created[lte]"), NOW.unix_seconds() + after);
+    }
+
     // A list that says it has more and gives nothing to go on by.
     let (inquiry, _) = inquire(&record(&card()), [list(&[], true), hits(&[])]).await;
     check(&inquiry, "not found");
 
     // No search is no obstacle to a list, and a miss in the search alone is no proof.
-    let (inquiry, _) = inquire(&record(&card()), [list(&[], false), no_search()]).await;
+    let (inquiry, _) = inquire(&record(&card()), [list(&[], false), no_search(), list(&[], false)]).await;
     check(&inquiry, "absent");
-    let (inquiry, _) = inquire(&record(&card()), [list(&[], false), answer(404, &[], "404: Not Found")]).await;
+    let no_path = answer(404, &[], "404: Not Found");
+    let (inquiry, _) = inquire(&record(&card()), [list(&[], false), no_path, list(&[], false)]).await;
     check(&inquiry, "absent");
 }
 

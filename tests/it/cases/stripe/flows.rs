@@ -103,7 +103,10 @@ async fn a_hosted_page_is_opened_once_though_its_address_was_lost() {
     let outcome = restarted.pay(&order).await;
     assert_is(&outcome, "succeeded");
     assert_eq!(outcome.gateway_ref().unwrap().as_str(), counter.intent());
-    assert_eq!((counter.stripe.count(SESSIONS), counter.stripe.bank().charged("order-1")), (1, 1));
+    assert_eq!(
+        (counter.stripe.count(SESSIONS), counter.stripe.bank().charged("order-1")),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
@@ -150,7 +153,9 @@ async fn a_browser_may_try_another_card_until_one_pays() {
     // A process that did not see the answer gets the secret from Stripe, not from the journal.
     let restarted = counter.shop.another_process(|builder| builder);
     let again = pending(restarted.pay(&order).await);
-    assert!(matches!(&again.next, NextStep::Confirm { client_secret: same } if same.expose() == client_secret.expose()));
+    assert!(
+        matches!(&again.next, NextStep::Confirm { client_secret: same } if same.expose() == client_secret.expose())
+    );
 
     let declined = counter.stripe.confirm_client_side(&intent, "pm_card_chargeDeclined");
     assert_eq!(declined, "requires_payment_method");
@@ -159,7 +164,10 @@ async fn a_browser_may_try_another_card_until_one_pays() {
     assert!(early.to_string().contains("attempt 1"), "{early}");
     assert_eq!(counter.stripe.confirm_client_side(&intent, "pm_card_visa"), "succeeded");
     assert_is(&restarted.resolve(&order).await, "succeeded");
-    assert_eq!((counter.stripe.count(INTENTS), counter.stripe.bank().charged("order-1")), (1, 1));
+    assert_eq!(
+        (counter.stripe.count(INTENTS), counter.stripe.bank().charged("order-1")),
+        (1, 1)
+    );
 }
 
 #[tokio::test]
@@ -173,7 +181,10 @@ async fn what_a_browser_has_not_confirmed_is_voided_before_another_attempt() {
     failed_as(&counter.shop.pay(&order).await, FailureCategory::Cancelled);
     let intent = counter.intent();
     assert_eq!(counter.stripe.confirm_client_side(&intent, "pm_card_visa"), "canceled");
-    assert_is(&counter.shop.pay(&second(&with_card("order-1", "pm_card_visa"))).await, "succeeded");
+    assert_is(
+        &counter.shop.pay(&second(&with_card("order-1", "pm_card_visa"))).await,
+        "succeeded",
+    );
     assert_eq!(counter.stripe.bank().charged("order-1"), 1);
 }
 
@@ -192,7 +203,10 @@ async fn authentication_is_waited_for_and_then_decides() {
         } else {
             assert!(counter.stripe.fail_authentication(&intent));
             failed_as(&counter.shop.resolve(&order).await, FailureCategory::Declined);
-            assert_is(&counter.shop.pay(&second(&with_card("order-1", "pm_card_visa"))).await, "succeeded");
+            assert_is(
+                &counter.shop.pay(&second(&with_card("order-1", "pm_card_visa"))).await,
+                "succeeded",
+            );
         }
         assert_eq!(counter.stripe.bank().charged("order-1"), 1);
         assert_eq!(counter.stripe.unexpected(), [""; 0]);

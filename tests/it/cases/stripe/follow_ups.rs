@@ -158,9 +158,9 @@ async fn authorized_captured_and_given_back_once_each_over_a_network_that_loses_
         let faults = [Some(lost), None].into_iter().cycle().take(6);
         // A stored 500 is replayed for ever, so that nothing is sent after it: the second step meets no entry `None`.
         let stored = lost == Fault::ErrorAfterEffect;
-        counter.stripe.set_faults(FaultPlan::script(
-            faults.filter(|fault| !stored || fault.is_some()),
-        ));
+        counter
+            .stripe
+            .set_faults(FaultPlan::script(faults.filter(|fault| !stored || fault.is_some())));
         let authorization = authorize("order-1");
         let capture = Operation::capture("order-1", usd("15.00"), counter.on(&authorization)).unwrap();
         let refund = Operation::refund("refund-1", usd("5.00"), counter.on(&authorization)).unwrap();
@@ -170,7 +170,11 @@ async fn authorized_captured_and_given_back_once_each_over_a_network_that_loses_
             assert_eq!(counter.shop.pay(step).await.gateway_ref(), outcome.gateway_ref());
         }
         let bank = counter.bank();
-        assert_eq!((bank.authorized("order-1"), bank.captured("order-1")), (1, 1), "{lost:?}");
+        assert_eq!(
+            (bank.authorized("order-1"), bank.captured("order-1")),
+            (1, 1),
+            "{lost:?}"
+        );
         assert_eq!(bank.total(OperationKind::Capture, "order-1"), 1500);
         assert_eq!(bank.refunded("refund-1"), 1, "{lost:?}");
         assert_eq!(bank.total(OperationKind::Refund, "refund-1"), 500);
@@ -195,7 +199,11 @@ async fn c60_after_a_lost_answer_a_capture_is_found_in_the_payment_itself() {
         panic!("not found")
     };
     assert_eq!(succeeded.amount, Some(usd("20.00")));
-    assert!(succeeded.notes.is_empty(), "its own mark is on it: {:?}", succeeded.notes);
+    assert!(
+        succeeded.notes.is_empty(),
+        "its own mark is on it: {:?}",
+        succeeded.notes
+    );
     assert_eq!(counter.stripe.count(CAPTURE), 1);
     assert_eq!(counter.bank().captured("order-1"), 1);
 }
@@ -256,5 +264,9 @@ async fn c55_more_than_is_left_is_refused_and_what_went_before_is_shown() {
     assert_eq!(failed.evidence.details.get("amount_refunded"), Some("600"));
     let bank = counter.bank();
     assert_eq!((bank.refunded("refund-9"), bank.refunded("dashboard-1")), (0, 1));
-    assert_eq!(counter.stripe.count("POST /v1/refunds"), 2, "neither repeated nor reduced");
+    assert_eq!(
+        counter.stripe.count("POST /v1/refunds"),
+        2,
+        "neither repeated nor reduced"
+    );
 }

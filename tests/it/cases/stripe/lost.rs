@@ -2,9 +2,7 @@
 
 use super::Intents;
 use crate::shop::assert_is;
-use crate::wired::{
-    INTENTS, K1, Wired, finds_nothing, impatient, listing, of, op_a, pi_1, policy, reads_fail, steps,
-};
+use crate::wired::{INTENTS, K1, Wired, finds_nothing, impatient, listing, of, op_a, pi_1, policy, reads_fail, steps};
 use payonce::clock::Clock;
 use payonce::outcome::{FailureCategory, Outcome, UnknownReason};
 use payonce::reconcile::Reconciler;
@@ -13,8 +11,7 @@ use payonce::testing::{Bank, Fault, FaultPlan};
 use std::sync::Arc;
 use std::time::Duration;
 
-const DECLINE: &str =
-    r#"{"error":{"type":"card_error","code":"card_declined","decline_code":"generic_decline"}}"#;
+const DECLINE: &str = r#"{"error":{"type":"card_error","code":"card_declined","decline_code":"generic_decline"}}"#;
 
 #[tokio::test]
 async fn c01_a_lost_answer_is_found_by_the_same_bytes_under_the_same_key() {
@@ -200,8 +197,7 @@ async fn c14_a_bad_parameter_fails_at_once_and_a_correction_is_a_new_attempt() {
     use std::num::NonZeroU32;
     let (server, intents) = (ScriptedServer::start(), Intents::default());
     intents.answer_at(&server);
-    let refusal =
-        r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid_integer","param":"amount"}}"#;
+    let refusal = r#"{"error":{"type":"invalid_request_error","code":"parameter_invalid_integer","param":"amount"}}"#;
     server.reply(INTENTS, Reply::new(400).json(refusal));
     let shop = Wired::stripe(server.url());
     for _ in 0..2 {

@@ -49,8 +49,11 @@ impl Intents {
     /// The next POST is executed, and `reply` is what comes of it.
     pub(super) fn next(&self, server: &ScriptedServer, reply: Reply) {
         let intents = self.clone();
-        server.reply(INTENTS, reply.effect(move |request| {
+        server.reply(
+            INTENTS,
+            reply.effect(move |request| {
                 intents.execute(request);
-            }));
+            }),
+        );
     }
 }

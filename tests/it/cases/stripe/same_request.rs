@@ -1,9 +1,7 @@
 //! The same operation is the same request, in whatever order, place or language; and what Stripe says when it is not.
 
 use crate::shop::{assert_is, usd};
-use crate::wired::{
-    INTENTS, K1, Wired, finds_nothing, in_a_child, is_child, listing, of, op_a, pi_1, say,
-};
+use crate::wired::{INTENTS, K1, Wired, finds_nothing, in_a_child, is_child, listing, of, op_a, pi_1, say};
 use payonce::operation::Operation;
 use payonce::outcome::{ConflictKind, Outcome, UnknownReason};
 use payonce::testing::Bank;
@@ -77,7 +75,9 @@ async fn child_that_says_what_it_sends_for_a_map() {
 const NAMES: [&str; 7] = ["z", "ä", "a", "Z", "_", "A1", "a-b"];
 
 fn with_names() -> Operation {
-    NAMES.iter().fold(plain(), |operation, name| operation.metadata(*name, "x"))
+    NAMES
+        .iter()
+        .fold(plain(), |operation, name| operation.metadata(*name, "x"))
 }
 
 #[tokio::test]
