@@ -151,6 +151,14 @@ impl Wired {
             .unwrap()
     }
 
+    /// Asks about an operation that has been begun, and begins one that has not.
+    pub(crate) async fn resolve_or_pay(&self, operation: &Operation) -> Outcome {
+        match self.look_up(operation).await {
+            Some(_) => self.resolve(operation).await,
+            None => self.pay(operation).await,
+        }
+    }
+
     pub(crate) async fn look_up(&self, operation: &Operation) -> Option<Outcome> {
         self.payments.look_up(self.payments.key(operation)).await.unwrap()
     }
@@ -226,6 +234,11 @@ pub(crate) fn card_charge(reference: &str) -> Operation {
         .unwrap()
         .metadata("op", reference)
         .with(StripeOptions::payment_method("pm_card_visa"))
+}
+
+/// INV7001 over so many baht, on 2C2P's page.
+pub(crate) fn invoice(amount: &str) -> Operation {
+    Operation::charge("INV7001", thb(amount)).unwrap()
 }
 
 pub(crate) fn thb(text: &str) -> Money {

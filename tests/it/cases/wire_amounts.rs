@@ -1,7 +1,7 @@
 //! Cases C45 to C50: the digits that leave for each gateway, and those that never do.
 
 use crate::wired::{
-    INQUIRY, INTENTS, MERCHANT, MERCHANT_SECRET, Site, TOKEN, Wired, claims, in_a_child, is_child, of, op_a, say,
+    INTENTS, MERCHANT, MERCHANT_SECRET, Site, TOKEN, Wired, claims, in_a_child, is_child, of, op_a, say,
 };
 use payonce::gateway::stripe::StripeOptions;
 use payonce::money::{Currency, Money};
@@ -52,7 +52,7 @@ impl Counter {
     /// The amount in the claims that 2C2P's fake read, as the JSON text that it is, and what it reports once paid.
     async fn at_twoc2p(&self, amount: Money) -> (String, Outcome) {
         let order = charge(amount).through("2c2p");
-        self.shop.pay(&order).await;
+        let _page = self.shop.pay(&order).await;
         assert!(self.twoc2p.pay("INV7001"));
         let claims = claims(&of(self.twoc2p.requests(), TOKEN).pop().unwrap());
         let (_, rest) = claims.split_once(r#""amount":"#).unwrap();

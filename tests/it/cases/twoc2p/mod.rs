@@ -24,7 +24,7 @@ const SECRET: &str = "TESTONLY2C2P0001TESTONLY2C2P0001TESTONLY2C2P0001TESTONLY2C
 const NOW: Timestamp = Timestamp::from_unix_seconds(1_767_225_600);
 
 /// The claims of most of the tokens below: TESTM01, INV7001, 20.00 USD, 0000, T1.
-const NORMAL: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJtZXJjaGFudElEIjoiVEVTVE0wMSIsImludm9pY2VObyI6IklOVjcwMDEiLCJhbW91bnQiOjIwLjAsImN1cnJlbmN5Q29kZSI6IlVTRCIsInJlc3BDb2RlIjoiMDAwMCIsInJlc3BEZXNjIjoiU3VjY2VzcyIsInRyYW5SZWYiOiJUMSJ9.eLjiqv8zEM_HY8MFkX7ufsrNa9TmfrBAwjw345SImO0";
+pub(crate) const NORMAL: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJtZXJjaGFudElEIjoiVEVTVE0wMSIsImludm9pY2VObyI6IklOVjcwMDEiLCJhbW91bnQiOjIwLjAsImN1cnJlbmN5Q29kZSI6IlVTRCIsInJlc3BDb2RlIjoiMDAwMCIsInJlc3BEZXNjIjoiU3VjY2VzcyIsInRyYW5SZWYiOiJUMSJ9.eLjiqv8zEM_HY8MFkX7ufsrNa9TmfrBAwjw345SImO0";
 
 /// Gives one answer, again and again.
 struct Answers(Mutex<Vec<u8>>);
@@ -63,11 +63,11 @@ async fn report(token: &str) -> PaymentResult {
     inquire(envelope(token)).await.unwrap()
 }
 
-fn envelope(token: &str) -> String {
+pub(crate) fn envelope(token: &str) -> String {
     format!("{{\"payload\":\"{token}\"}}")
 }
 
-fn sign(claims: &str) -> String {
+pub(crate) fn sign(claims: &str) -> String {
     let signed = format!(
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.{}",
         URL_SAFE_NO_PAD.encode(claims)
