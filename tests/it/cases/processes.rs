@@ -235,7 +235,7 @@ async fn a_click_in_each_of_two_processes_is_one_send_and_both_see_its_outcome()
         async move { payments.execute(&order("order-1")).await }
     });
     // Two looks of ours at the row of the other's.
-    let early = tokio::time::timeout(Duration::from_millis(250), async { hold.reached(2).await }).await;
+    let early = tokio::time::timeout(Duration::from_millis(250), hold.reached(2)).await;
     assert!(
         early.is_err() && !ours.is_finished(),
         "the second one did not wait for the first"
@@ -252,11 +252,19 @@ async fn a_click_in_each_of_two_processes_is_one_send_and_both_see_its_outcome()
 async fn two_processes_that_race_for_many_orders_send_each_once() {
     let street = Street::new();
     let payments = street.payments(Arc::new(SystemClock::default()));
+    let hold = street.fake.hold(CREATE);
     let mut other = street.child("child_that_pays_all_orders_at_once");
+    // Whoever waits for the child must leave the thread to the gateway.
     let other = tokio::task::spawn_blocking(move || (other.says(), other));
     let (ready, other) = bounded(other).await.unwrap();
     assert_eq!(ready.as_deref(), Some("ready"));
-    let ours = bounded(pay_all(&payments)).await;
+    let ours = tokio::spawn(async move { pay_all(&payments).await });
+    bounded(hold.reached(ORDERS)).await;
+    // Each is with one of the two now, and the other one has come to it as well.
+    let early = tokio::time::timeout(Duration::from_millis(250), hold.reached(ORDERS + 1)).await;
+    assert!(early.is_err(), "an order was sent twice");
+    hold.release();
+    let ours = bounded(ours).await.unwrap();
     let theirs: Vec<String> = other.ends().await;
     let lines: Vec<String> = ours
         .iter()

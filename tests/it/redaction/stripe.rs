@@ -32,7 +32,7 @@ fn by(reference: &str, method: &str) -> Operation {
 }
 
 #[tokio::test]
-async fn payments_through_stripe_leave_no_trace() {
+async fn c66_payments_through_stripe_leave_no_trace() {
     let mut room = Room::new();
     let fake = FakeStripe::start(Bank::new());
     fake.set_clock(room.clock());
@@ -199,7 +199,7 @@ fn replies() -> Vec<(&'static str, &'static str, Reply)> {
 }
 
 #[tokio::test]
-async fn odd_answers_in_stripe_s_place_leave_no_trace() {
+async fn c65_c67_odd_answers_in_stripe_s_place_leave_no_trace() {
     let mut room = Room::new();
     let server = ScriptedServer::start();
     let payments = room.payments(Arc::new(gateway(&room, &server.url())));

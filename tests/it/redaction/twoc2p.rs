@@ -42,7 +42,7 @@ fn sign(claims: &str) -> String {
 }
 
 #[tokio::test]
-async fn payments_through_2c2p_leave_no_trace() {
+async fn c66_payments_through_2c2p_leave_no_trace() {
     let mut room = Room::new();
     room.watch.canary("payer", "CANARYpayer0001");
     let fake = FakeTwoC2p::start(Bank::new(), "TESTM01", TWOC2P_SECRET);
@@ -201,7 +201,7 @@ fn replies() -> Vec<(&'static str, &'static str, Reply)> {
 }
 
 #[tokio::test]
-async fn odd_answers_in_2c2p_s_place_leave_no_trace() {
+async fn c67_odd_answers_in_2c2p_s_place_leave_no_trace() {
     let mut room = Room::new();
     let server = ScriptedServer::start();
     let payments = room.payments(Arc::new(gateway(&room, &format!("{}/payment/4.3", server.url()))));
