@@ -10,6 +10,7 @@ use payonce::testing::server::{FakeStripe, FakeTwoC2p};
 use payonce::testing::{Bank, Fault, FaultPlan};
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 struct Counter {
     stripe: FakeStripe,
@@ -172,6 +173,30 @@ async fn a_gateway_that_was_never_reached_hands_the_attempt_over() {
     assert!(counter.twoc2p.pay(&counter.twoc2p.invoices()[0]));
     assert_is(&counter.shop.pay(&at_2c2p()).await, "succeeded");
     assert_eq!((counter.charges(), counter.twoc2p.count(TOKEN)), (1, 1));
+}
+
+#[tokio::test]
+async fn what_provably_never_was_at_stripe_may_go_through_2c2p() {
+    let counter = Counter::new();
+    counter
+        .stripe
+        .set_faults(FaultPlan::none().on(INTENTS, Fault::CloseAfterReading));
+    let once = counter.shop.another_process(|builder| builder.policy(policy(1)));
+    assert_is(&once.pay(&at_stripe()).await, "unknown");
+    kept_at("stripe", once.try_pay(&at_2c2p()).await);
+    // Missing once, and late enough, is no proof; missing twice is.
+    for expected in ["unknown", "failed"] {
+        counter.shop.clock.advance(Duration::from_secs(660));
+        assert_is(&once.resolve(&at_stripe()).await, expected);
+    }
+    let Some(Outcome::Failed(failed)) = once.look_up(&at_stripe()).await else {
+        panic!("not released")
+    };
+    assert_eq!(failed.category, FailureCategory::NotExecuted);
+    assert_is(&counter.shop.pay(&at_2c2p()).await, "pending");
+    assert!(counter.twoc2p.pay(&counter.twoc2p.invoices()[0]));
+    assert_is(&counter.shop.pay(&at_2c2p()).await, "succeeded");
+    assert_eq!((counter.charges(), counter.stripe.count(INTENTS)), (1, 1));
 }
 
 #[tokio::test]

@@ -68,6 +68,22 @@ async fn c32_existing_invoice_after_a_lost_answer_is_asked_about() {
 }
 
 #[tokio::test]
+async fn c32_an_invoice_of_a_journal_that_was_lost_is_asked_about_as_well() {
+    for paid in [true, false] {
+        let counter = Counter::new();
+        assert_is(&counter.shop.pay(&order()).await, "pending");
+        if paid {
+            assert!(counter.twoc2p.pay("INV7001"));
+        }
+        let forgetful = counter.shop.with(|builder| builder);
+        let expected = if paid { "succeeded" } else { "pending" };
+        assert_is(&forgetful.pay(&order()).await, expected);
+        assert_eq!((counter.twoc2p.count(TOKEN), counter.twoc2p.count(INQUIRY)), (2, 1));
+        assert_eq!(counter.twoc2p.invoices(), ["INV7001"]);
+    }
+}
+
+#[tokio::test]
 async fn c33_an_invoice_that_exists_and_is_not_paid_is_neither_failed_nor_succeeded() {
     for (answer, expected) in [
         (
