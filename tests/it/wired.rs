@@ -3,7 +3,7 @@
 use crate::shop::{NOW, usd};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use payonce::clock::{Clock, Timestamp};
+use payonce::clock::Clock;
 use payonce::engine::{Builder, Payments};
 use payonce::error::Error;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
@@ -295,9 +295,4 @@ pub(crate) fn claims(request: &LoggedRequest) -> String {
 /// The steps of a history: from, to, sends so far.
 pub(crate) fn steps(lines: &[HistoryLine]) -> Vec<(&str, &str, u32)> {
     lines.iter().map(|line| (&*line.from, &*line.to, line.sends)).collect()
-}
-
-/// [`NOW`] and a moment, for clocks that are not shared.
-pub(crate) fn now_and(moment: Duration) -> Timestamp {
-    NOW.after(moment)
 }
