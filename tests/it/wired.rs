@@ -212,6 +212,7 @@ pub(crate) fn is_child() -> bool {
 }
 
 /// Says something to the process that started this one.
+#[allow(clippy::print_stdout, reason = "the other process reads it")]
 pub(crate) fn say(line: &str) {
     println!("{MARK}{line}");
 }

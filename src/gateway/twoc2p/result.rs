@@ -202,6 +202,9 @@ impl PaymentResult {
     pub(super) fn conclude(&self, payer_may_retry: bool, http_status: Option<u16>) -> Conclusion {
         let named = self.invoice_no.is_some();
         match self.meaning() {
+            // What expired unpaid has no payment that an answer could name. So it is "not found" said in other words,
+            // and is believed as that is: late, and twice.
+            Meaning::Refused(FailureCategory::Expired) if !named => Conclusion::Absent,
             Meaning::Paid | Meaning::Irregular | Meaning::Refused(_) if !named => {
                 Conclusion::Nothing(FailureKind::Unreadable)
             }

@@ -98,6 +98,11 @@ async fn waiting_is_pending_and_vague_codes_teach_nothing() {
         let inquiry = inquire(&result(code)).await.unwrap();
         assert!(matches!(inquiry, Inquiry::Absent { consistent: true }), "{code}");
     }
+    // Expired without a word on which invoice: no payment of ours is known, and no more than that.
+    for code in ["5009", "9020"] {
+        let unnamed = inquire(&format!(r#"{{"respCode":"{code}"}}"#)).await.unwrap();
+        assert!(matches!(unnamed, Inquiry::Absent { consistent: true }), "{code}");
+    }
     for code in [
         "2003", "4000", "4200", "4006", "4010", "4011", "4016", "4032", "4045", "4046", "4049", "4070", "4093", "4099",
         "4121", "4130", "0999", "5002", "5019", "4091", "9990", "9999", "9015", "9041", "9005", "7777",

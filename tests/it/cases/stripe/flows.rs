@@ -43,18 +43,18 @@ impl Counter {
 
 #[track_caller]
 fn pending(outcome: Outcome) -> Pending {
-    match outcome {
-        Outcome::Pending(pending) => pending,
-        other => panic!("{other:?}"),
-    }
+    let Outcome::Pending(pending) = outcome else {
+        panic!("{outcome:?}")
+    };
+    pending
 }
 
 #[track_caller]
 fn failed_as(outcome: &Outcome, category: FailureCategory) {
-    match outcome {
-        Outcome::Failed(failed) if failed.category == category => {}
-        other => panic!("{other:?}"),
-    }
+    let Outcome::Failed(failed) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(failed.category, category, "{outcome:?}");
 }
 
 fn second(operation: &Operation) -> Operation {

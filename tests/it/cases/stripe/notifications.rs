@@ -35,10 +35,10 @@ async fn deliver(shop: &Wired, raw: &RawNotification) -> Intake {
 
 #[track_caller]
 fn taken(intake: Intake) -> (Outcome, Recorded) {
-    match intake {
-        Intake::Taken { outcome, recorded, .. } => (outcome, recorded),
-        other => panic!("{other:?}"),
-    }
+    let Intake::Taken { outcome, recorded, .. } = intake else {
+        panic!("{intake:?}")
+    };
+    (outcome, recorded)
 }
 
 /// A server at which pi_1 is made and takes its time; a read of it shows `status`.

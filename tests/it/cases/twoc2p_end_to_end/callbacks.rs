@@ -24,10 +24,11 @@ fn raw(body: impl Into<Vec<u8>>) -> RawNotification {
 }
 
 async fn take(shop: &Wired, body: impl Into<Vec<u8>>) -> (Outcome, Recorded) {
-    match shop.payments.notify("2c2p", &raw(body)).await.unwrap() {
-        Intake::Taken { outcome, recorded, .. } => (outcome, recorded),
-        other => panic!("{other:?}"),
-    }
+    let intake = shop.payments.notify("2c2p", &raw(body)).await.unwrap();
+    let Intake::Taken { outcome, recorded, .. } = intake else {
+        panic!("{intake:?}")
+    };
+    (outcome, recorded)
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use super::{Counter, MINUTE, second};
 use crate::shop::{NOW, assert_is};
 use crate::wired::{INQUIRY, TOKEN, claims, invoice, of, policy, thb};
 use payonce::error::Error;
+use payonce::gateway::RawNotification;
 use payonce::operation::Operation;
 use payonce::outcome::{ConflictKind, FailureCategory, NextStep, Outcome};
 use payonce::reconcile::Reconciler;
@@ -124,16 +125,39 @@ async fn c36_money_that_comes_late_is_for_a_person_to_decide_about() {
     assert_eq!(counter.bank().charged("INV7001"), 1);
 }
 
-#[tokio::test]
-async fn money_that_comes_after_the_attempt_was_closed_is_found_out_all_the_same() {
-    let counter = page().await;
+/// Two looks, a minute apart, after the page has closed and its grace is over.
+async fn closes(counter: &Counter) {
     counter.shop.clock.advance(MINUTE * 46);
+    assert_is(&counter.shop.resolve(&order()).await, "pending");
+    counter.shop.clock.advance(MINUTE);
     let Outcome::Failed(failed) = counter.shop.resolve(&order()).await else {
         panic!("not closed")
     };
     assert_eq!(failed.category, FailureCategory::Expired);
+}
+
+#[tokio::test]
+async fn an_expired_page_makes_room_for_another_attempt_in_whatever_words_2c2p_says_so() {
+    for code in ["5009", "9020", "2002"] {
+        let counter = page().await;
+        counter.twoc2p.set_expired_code(code);
+        counter.shop.clock.advance(MINUTE * 31);
+        assert_is(&counter.shop.resolve(&order()).await, "pending");
+        counter.shop.clock.advance(MINUTE * 15);
+        closes(&counter).await;
+        assert_is(&counter.shop.pay(&second(&order())).await, "pending");
+        assert!(!counter.twoc2p.pay("INV7001") && counter.twoc2p.pay(&counter.twoc2p.invoices()[1]));
+        assert_is(&counter.shop.pay(&second(&order())).await, "succeeded");
+        assert_eq!(counter.bank().movements().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn money_that_comes_after_the_attempt_was_closed_is_found_out_all_the_same() {
+    let counter = page().await;
+    closes(&counter).await;
     assert!(counter.twoc2p.pay_late("INV7001"));
-    let raw = payonce::gateway::RawNotification::new(Vec::new(), counter.twoc2p.callback("INV7001"), NOW);
+    let raw = RawNotification::new(Vec::new(), counter.twoc2p.callback("INV7001"), NOW);
     counter.shop.payments.notify("2c2p", &raw).await.unwrap();
     assert_is(&counter.shop.look_up(&order()).await.unwrap(), "conflict");
 }
