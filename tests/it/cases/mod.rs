@@ -1,10 +1,12 @@
 //! The field cases, by number.
 
+mod across_gateways;
 mod amounts;
 mod journal;
 mod network;
 mod processes;
 mod secrets;
+mod soak;
 mod stripe;
 mod two_workers;
 mod twoc2p;
