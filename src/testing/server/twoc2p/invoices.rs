@@ -159,15 +159,21 @@ impl Books {
             invoice.hidden -= 1;
             return plain(&settings.unknown_code);
         }
+        let mut invoice = invoice.clone();
         if invoice.state == State::Issued {
             let expired = self.clock.now() >= invoice.expires_at;
-            return plain(if expired {
-                &settings.expired_code
-            } else {
-                &settings.unpaid_code
-            });
+            if !expired {
+                return plain(&settings.unpaid_code);
+            }
+            // 2001 and 2002 say nothing of an invoice; what is a result names it.
+            if settings.expired_code.starts_with("20") {
+                return plain(&settings.expired_code);
+            }
+            invoice.state = State::Failed {
+                code: settings.expired_code.clone(),
+                tran_ref: String::new(),
+            };
         }
-        let invoice = invoice.clone();
         self.result(&invoice, merchant)
     }
 

@@ -27,7 +27,7 @@ const GATEWAY: &str = "2c2p";
 ///
 /// Where the documentation leaves a choice the harsher reading holds until a setting says otherwise: a second use of
 /// an invoice number is 9015 even with the same `idempotencyID`, in a plain body without a signature; an unpaid
-/// invoice is 2001, an unknown one 2002, an expired one 5009, none of them with the merchant's identity.
+/// invoice is 2001 and an unknown one 2002, both without the merchant's identity; an expired one is 5009.
 ///
 /// A request that it has no endpoint for is answered 501 and listed by [`unexpected`](Self::unexpected).
 pub struct FakeTwoC2p {
