@@ -9,17 +9,12 @@
 
 #![allow(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
-use payonce::engine::Payments;
-use payonce::gateway::Gateway;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
 use payonce::gateway::twoc2p::TwoC2p;
 use payonce::journal::sqlite::SqliteJournal;
-use payonce::money::{Currency, Money};
-use payonce::operation::{Operation, OperationKind};
-use payonce::outcome::Outcome;
-use payonce::retry::RetryPolicy;
 use payonce::testing::server::{FakeStripe, FakeTwoC2p, LoggedRequest};
 use payonce::testing::{Bank, Fault, FaultPlan};
+use payonce::{Currency, Gateway, Money, Operation, OperationKind, Outcome, Payments, RetryPolicy};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;

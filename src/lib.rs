@@ -1,12 +1,9 @@
 //! Calls payment gateways so that **each business operation takes effect once**, over a network that loses answers.
 //!
 //! ```
-//! use payonce::engine::Payments;
 //! use payonce::journal::MemoryJournal;
-//! use payonce::money::{Currency, Money};
-//! use payonce::operation::Operation;
-//! use payonce::outcome::Outcome;
 //! use payonce::testing::MockGateway;
+//! use payonce::{Currency, Money, Operation, Outcome, Payments};
 //! use std::sync::Arc;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -34,21 +31,21 @@
 //! call* sent nothing that the gateway can have executed: fix the cause and call again with the same operation.
 //!
 //! Once the first byte may have left there is no `Err` any more. A lost answer, an unreadable answer, an unknown code:
-//! all are [`Outcome::Unknown`](outcome::Outcome::Unknown), and are resolved by inquiry. Calling again with the same
+//! all are [`Outcome::Unknown`], and are resolved by inquiry. Calling again with the same
 //! operation, after a crash, from another process, or while the first call still runs, is always right.
 //!
 //! # The types
 //!
 //! | type | what it is |
 //! |---|---|
-//! | [`Operation`](operation::Operation) | what to do: kind, reference, attempt, amount |
-//! | [`OperationKey`](operation::OperationKey) | the idempotency key, a pure function of the operation's identity |
-//! | [`Payments`](engine::Payments) | executes operations, asks about them, takes notifications |
-//! | [`Outcome`](outcome::Outcome) | what is known |
-//! | [`Error`](error::Error) | nothing was executed |
-//! | [`Gateway`](gateway::Gateway) | the port to a payment gateway: [`Stripe`](gateway::stripe::Stripe), [`TwoC2p`](gateway::twoc2p::TwoC2p), yours |
-//! | [`Journal`](journal::Journal) | the port to the durable memory: [`SqliteJournal`](journal::sqlite::SqliteJournal), [`MemoryJournal`](journal::MemoryJournal), yours |
-//! | [`Reconciler`](reconcile::Reconciler) | the worker that resolves what is unknown |
+//! | [`Operation`] | what to do: kind, reference, attempt, amount |
+//! | [`OperationKey`] | the idempotency key, a pure function of the operation's identity |
+//! | [`Payments`] | executes operations, asks about them, takes notifications |
+//! | [`Outcome`] | what is known |
+//! | [`Error`] | nothing was executed |
+//! | [`Gateway`] | the port to a payment gateway: [`Stripe`](gateway::stripe::Stripe), [`TwoC2p`](gateway::twoc2p::TwoC2p), yours |
+//! | [`Journal`] | the port to the durable memory: [`SqliteJournal`](journal::sqlite::SqliteJournal), [`MemoryJournal`](journal::MemoryJournal), yours |
+//! | [`Reconciler`] | the worker that resolves what is unknown |
 //!
 //! # What it does not do
 //!
@@ -73,6 +70,17 @@ pub mod secret;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transport;
+
+pub use engine::Payments;
+pub use error::Error;
+pub use gateway::Gateway;
+pub use journal::Journal;
+pub use money::{Currency, Money};
+pub use operation::{Operation, OperationKey, OperationKind, Reference, Target};
+pub use outcome::Outcome;
+pub use reconcile::Reconciler;
+pub use retry::RetryPolicy;
+pub use secret::Secret;
 
 /// The prose files, compiled so that their links and code are tested.
 #[cfg(doctest)]

@@ -23,12 +23,9 @@ use std::time::Duration;
 /// Executes operations so that each takes effect once. Cheap to clone; all clones are one.
 ///
 /// ```
-/// use payonce::engine::Payments;
 /// use payonce::journal::MemoryJournal;
-/// use payonce::money::{Currency, Money};
-/// use payonce::operation::Operation;
-/// use payonce::outcome::Outcome;
 /// use payonce::testing::MockGateway;
+/// use payonce::{Currency, Money, Operation, Outcome, Payments};
 /// use std::sync::Arc;
 ///
 /// # #[tokio::main(flavor = "current_thread")]

@@ -68,11 +68,11 @@ impl Soak {
         for _ in 0..ROUNDS {
             let mut under_way: JoinSet<bool> = JoinSet::new();
             let mut again = 0;
-            for operation in job.iter().cloned() {
+            for operation in job {
                 if under_way.len() >= AT_ONCE {
                     again += usize::from(!under_way.join_next().await.unwrap().unwrap());
                 }
-                let payments = self.payments.clone();
+                let (payments, operation) = (self.payments.clone(), operation.clone());
                 under_way.spawn(async move {
                     // An error is an operation of which nothing was executed: it is for the next round as well.
                     let result = payments.execute(&operation).await;
