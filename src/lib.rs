@@ -82,7 +82,7 @@ pub use reconcile::Reconciler;
 pub use retry::RetryPolicy;
 pub use secret::Secret;
 
-/// The prose files, compiled so that their links and code are tested.
+/// The code in the README, compiled and run; `tests/it/documents.rs` follows the links of all prose files.
 #[cfg(doctest)]
 mod prose {
     #[doc = include_str!("../README.md")]
