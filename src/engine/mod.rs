@@ -141,7 +141,7 @@ impl Builder {
         self
     }
 
-    /// Makes the random waits between attempts repeatable, for tests and simulations.
+    /// Makes the random waits between sends repeatable, for tests and simulations.
     #[must_use]
     pub fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
