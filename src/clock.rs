@@ -82,7 +82,7 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// Where the crate reads the time and how it waits between attempts.
+/// Where the crate reads the time and how it waits between sends.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present. Comparable between the processes that share a journal: leases depend on it.

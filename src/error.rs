@@ -56,7 +56,7 @@ pub enum Error {
         /// The target's key.
         target: OperationKey,
     },
-    /// The journal holds no such operation.
+    /// The journal holds no such operation. Nothing was asked and nothing was sent.
     #[error("the journal holds no operation {key}")]
     NotFound {
         /// The key asked for.
@@ -65,10 +65,11 @@ pub enum Error {
     /// The journal could not be read or written before the request was due. Nothing was sent.
     #[error("the journal failed; nothing was sent")]
     Journal(#[source] JournalError),
-    /// The gateway could not be reached in any attempt; proven, nothing was sent. The operation may be executed again.
+    /// The gateway could not be reached, however often it was tried; proven, nothing was sent. The operation may be
+    /// executed again.
     #[error("gateway unreachable after {attempts} attempts, {stopped}; nothing was executed")]
     Unreachable {
-        /// How many attempts were made.
+        /// How many sends this call tried. The attempt of the *operation* is still the same one.
         attempts: u32,
         /// Why the loop stopped.
         stopped: &'static str,
@@ -79,7 +80,7 @@ pub enum Error {
     /// The gateway turned the request away before executing it: credentials, permissions, rate limit.
     #[error("the gateway refused the request after {attempts} attempts, {stopped}; nothing was executed")]
     Refused {
-        /// How many attempts were made.
+        /// How many sends this call tried. The attempt of the *operation* is still the same one.
         attempts: u32,
         /// Why the loop stopped.
         stopped: &'static str,

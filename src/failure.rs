@@ -1,4 +1,4 @@
-//! One attempt went wrong. The one question that matters: may the gateway have executed it?
+//! One exchange went wrong. The one question that matters: may the gateway have executed it?
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum FailureKind {
     Unsupported,
 }
 
-/// One attempt that brought no outcome.
+/// One exchange that brought no outcome.
 ///
 /// There are two constructors and no default, so that whoever reports a failure has to say whether the gateway can
 /// have executed the request: [`Failure::not_executed`] only where that is *proven*, else [`Failure::maybe_executed`].

@@ -58,7 +58,8 @@ impl Payments {
     /// Takes a notification for the gateway named `gateway`: the raw headers and body of a webhook or callback.
     ///
     /// # Errors
-    /// [`InboundError`], which says what to answer the sender. Nothing was changed.
+    /// [`InboundError`], which says what to answer the sender. Before [`InboundError::TryAgain`] a part may have been
+    /// stored, with which the repeat agrees; before the others nothing was.
     pub async fn notify(&self, gateway: &str, raw: &RawNotification) -> Result<Intake, InboundError> {
         let gateway = self.inner().gateway(gateway).ok_or_else(|| {
             InboundError::Unconfigured(Invalid::new("gateway", "no gateway of this name is configured"))

@@ -47,6 +47,11 @@
 //! | [`Journal`] | the port to the durable memory: [`SqliteJournal`](journal::sqlite::SqliteJournal), [`MemoryJournal`](journal::MemoryJournal), yours |
 //! | [`Reconciler`] | the worker that resolves what is unknown |
 //!
+//! # Features
+//!
+//! `stripe`, `twoc2p`, `sqlite`, `rustls` and `backoff` are on by default; `native-tls`, `bundled-roots` and `testing` are
+//! not. No feature changes what a call does, and safety is behind none. The README has what each one brings.
+//!
 //! # What it does not do
 //!
 //! It does not see card numbers, convert currencies, keep a ledger, or decide for you what a conflict means.
@@ -82,7 +87,7 @@ pub use reconcile::Reconciler;
 pub use retry::RetryPolicy;
 pub use secret::Secret;
 
-/// The prose files, compiled so that their links and code are tested.
+/// The code in the README, compiled and run; `tests/it/documents.rs` follows the links of all prose files.
 #[cfg(doctest)]
 mod prose {
     #[doc = include_str!("../README.md")]

@@ -23,7 +23,7 @@ pub struct Reconciler {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Round {
-    /// Operations that were due.
+    /// Operations that were due and claimed by this round.
     pub looked_at: usize,
     /// Of these, how many are settled now.
     pub settled: usize,

@@ -96,7 +96,7 @@ impl Flights {
     }
 
     /// Closes the table for new calls and waits until those under way have landed.
-    pub(super) async fn land(&self) {
+    pub(super) async fn close(&self) {
         loop {
             let mut landed = pin!(self.empty.notified());
             landed.as_mut().enable();

@@ -12,8 +12,7 @@ use crate::journal::{Journal, Wanted};
 use crate::operation::{Invalid, Namespace, Operation, OperationKey};
 use crate::outcome::Outcome;
 use crate::record::{HistoryLine, Record};
-use crate::retry::RetryPolicy;
-use crate::retry::budget::{InquiryBudget, RetryBudget};
+use crate::retry::{InquiryBudget, RetryBudget, RetryPolicy};
 use flights::Flights;
 use std::error::Error as StdError;
 use std::fmt;
@@ -142,7 +141,7 @@ impl Builder {
         self
     }
 
-    /// Makes the random waits between attempts repeatable, for tests and simulations.
+    /// Makes the random waits between sends repeatable, for tests and simulations.
     #[must_use]
     pub fn jitter_seed(mut self, seed: u64) -> Self {
         self.jitter_seed = Some(seed);
@@ -215,15 +214,20 @@ impl Payments {
     /// that meets the same operation under way waits for it and returns the same outcome.
     ///
     /// # Errors
-    /// [`Error`]: this call sent nothing that the gateway can have executed.
+    /// [`Error`]: this call sent nothing that the gateway can have executed. Fix the cause and call again with the same
+    /// operation.
     pub async fn execute(&self, operation: &Operation) -> Result<Outcome, Error> {
         execute::execute(&self.inner, operation).await
     }
 
     /// Asks the gateway about an open operation, now, and returns what is known afterwards. Never causes an effect.
     ///
+    /// What is settled, or being sent by a call at this moment, is not asked about; neither is anything while the limit
+    /// of [`Builder::inquiries`] is reached. Then the outcome is what the journal says.
+    ///
     /// # Errors
-    /// [`Error::NotFound`], or [`Error::Journal`].
+    /// [`Error::NotFound`], or [`Error::Journal`] when the journal could not be read, or what was learned could not be
+    /// stored. Nothing that could move money was sent.
     pub async fn resolve(&self, key: OperationKey) -> Result<Outcome, Error> {
         let record = self.inner.journal.load(key).await?.ok_or(Error::NotFound { key })?;
         Ok(self.inner.resolve(Box::new(record)).await?.record.outcome())
@@ -262,7 +266,7 @@ impl Payments {
 
     /// Refuses new operations and returns when those under way are over and recorded.
     pub async fn shutdown(&self) {
-        self.inner.flights.land().await;
+        self.inner.flights.close().await;
     }
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {

@@ -41,7 +41,7 @@ pub trait Gateway: fmt::Debug + Send + Sync + 'static {
     /// What holds when the same key is sent again, and when "not found" proves something. Pure.
     fn promise(&self, kind: OperationKind) -> Promise;
 
-    /// One attempt. `Ok` is what the gateway said, in an answer that is authentic and about this operation.
+    /// One send. `Ok` is what the gateway said, in an answer that is authentic and about this operation.
     ///
     /// # Errors
     /// A [`Failure`], which says whether the gateway may have executed the request.

@@ -42,7 +42,8 @@ impl RawNotification {
         }
     }
 
-    /// The notification as text, to keep in an inbox of your own and to read again later, in another process or version.
+    /// The notification as text (JSON), to keep in an inbox of your own and to read again later, in another process or
+    /// version. It holds headers and body as they came: nothing is scrubbed, so protect it as you would protect them.
     #[must_use]
     pub fn to_json(&self) -> String {
         let stored = Stored {

@@ -16,6 +16,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Checks and wraps `name`. It enters every key: choose it once.
+    ///
     /// # Errors
     /// [`Invalid`] when `name` is empty, longer than 200 bytes, or has control characters.
     pub fn new(name: impl Into<String>) -> Result<Self, Invalid> {

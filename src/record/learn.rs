@@ -274,7 +274,7 @@ impl Record {
         if failure.may_have_executed() {
             return self.lost(UnknownReason::AnswerLost, &failure.to_string(), at);
         }
-        // A later attempt that provably did not connect does not undo an earlier one that may have been executed.
+        // A later send that provably did not connect does not undo an earlier one that may have been executed.
         if self.maybe_executed {
             return self.lost(
                 UnknownReason::AnswerLost,

@@ -56,7 +56,9 @@ pub struct Record {
 pub enum State {
     /// A request is on its way, or its process died while it was. Whose, says the lease.
     Sending,
-    /// Provably nothing was executed; the operation may be sent (again).
+    /// Provably nothing was executed: no connection came about, the gateway turned the request away, or its absence
+    /// there is proven. It blocks no other attempt, and the next call of the operation takes its place under the same
+    /// key, with other content if need be.
     Released,
     /// The gateway, or its silence, said this.
     Known(Outcome),
@@ -72,13 +74,14 @@ pub struct PaymentTarget {
     pub wire_identity: Option<Arc<str>>,
 }
 
-/// The right of one call to send. It expires, and every write that follows it compares versions as well.
+/// The right of one call to send, or of one worker to look, for a while. It expires, and every write that follows it
+/// compares versions as well: that it ran out is never what safety rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lease {
-    /// Who holds it: one call in one process.
+    /// Who holds it: one `Payments` of one process, with all its clones. Within it, one call a key.
     pub owner: Arc<str>,
-    /// Until when.
+    /// Until when, by the clock that the processes share.
     pub until: Timestamp,
 }
 
@@ -458,7 +461,7 @@ impl Record {
         self.due_at
     }
 
-    /// Who may send, and until when.
+    /// Who may send or look, and until when.
     #[must_use]
     pub fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()

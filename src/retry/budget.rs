@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A bucket of retry tokens. A gateway in trouble empties it, and then calls stop retrying instead of adding load.
 #[derive(Debug)]
-pub struct RetryBudget {
+pub(crate) struct RetryBudget {
     tokens: AtomicU32,
 }
 
@@ -24,7 +24,7 @@ impl Default for RetryBudget {
 
 impl RetryBudget {
     /// Takes the price of a retry after such a failure, or nothing when the bucket does not hold it.
-    pub fn withdraw(&self, after: FailureKind) -> bool {
+    pub(crate) fn withdraw(&self, after: FailureKind) -> bool {
         let price = price(after);
         self.tokens
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |tokens| tokens.checked_sub(price))
@@ -32,12 +32,12 @@ impl RetryBudget {
     }
 
     /// Gives back the price of a retry that led to an answer.
-    pub fn refund(&self, after: FailureKind) {
+    pub(crate) fn refund(&self, after: FailureKind) {
         self.deposit(price(after));
     }
 
     /// A first send that was answered earns a little.
-    pub fn earn(&self) {
+    pub(crate) fn earn(&self) {
         if self.tokens.load(Ordering::Relaxed) < CAPACITY {
             self.deposit(1);
         }
@@ -66,7 +66,7 @@ const fn price(after: FailureKind) -> u32 {
 
 /// How many inquiries may leave in a stretch of time. Its own, so that new work cannot starve the resolution of old.
 #[derive(Debug)]
-pub struct InquiryBudget {
+pub(crate) struct InquiryBudget {
     per_second: u32,
     burst: u32,
     state: Mutex<Bucket>,
@@ -82,7 +82,7 @@ struct Bucket {
 impl InquiryBudget {
     /// `per_second` on average, `burst` at once.
     #[must_use]
-    pub fn new(per_second: u32, burst: u32) -> Self {
+    pub(crate) fn new(per_second: u32, burst: u32) -> Self {
         Self {
             per_second,
             burst,
@@ -94,7 +94,7 @@ impl InquiryBudget {
     }
 
     /// Takes one, if there is one at `now`.
-    pub fn withdraw(&self, now: Timestamp) -> bool {
+    pub(crate) fn withdraw(&self, now: Timestamp) -> bool {
         let mut bucket = self.filled(now);
         let rest = bucket.level.checked_sub(1000);
         bucket.level = rest.unwrap_or(bucket.level);
@@ -102,7 +102,7 @@ impl InquiryBudget {
     }
 
     /// How many there are at `now`.
-    pub fn available(&self, now: Timestamp) -> usize {
+    pub(crate) fn available(&self, now: Timestamp) -> usize {
         usize::try_from(self.filled(now).level / 1000).unwrap_or(usize::MAX)
     }
 

@@ -1,4 +1,4 @@
-//! What follows a failed attempt: pure, so that a table can test it.
+//! What follows a failed send: pure, so that a table can test it.
 
 use super::{Absence, AfterAbsence, Promise, RetryPolicy, SameKey, Since};
 use crate::clock::Timestamp;
@@ -6,7 +6,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::record::{PAGE_GRACE, Record};
 use std::time::Duration;
 
-/// What to do after a failed attempt.
+/// What to do after a failed send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Send the same bytes with the same key after `wait`.
@@ -15,7 +15,7 @@ pub(crate) enum Decision {
     Stop { because: &'static str },
 }
 
-/// One failed attempt of one call.
+/// One failed send of one call.
 #[derive(Debug)]
 pub(crate) struct Try<'a> {
     /// How many sends this call has made.

@@ -1,12 +1,12 @@
 //! When to try again: the gateway's promise, the caller's policy, and the decision between them.
 
-pub mod budget;
+mod budget;
 mod decide;
 mod schedule;
 
+pub(crate) use budget::{InquiryBudget, RetryBudget};
 pub(crate) use decide::{AbsenceVerdict, Decision, Try, absence, decide, may_send_again};
-pub(crate) use schedule::Schedule;
-pub use schedule::look_after;
+pub(crate) use schedule::{Schedule, look_after};
 
 use crate::outcome::FailureCategory;
 use std::time::Duration;

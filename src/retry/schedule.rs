@@ -112,7 +112,7 @@ const LOOKS: [u64; 10] = [2, 6, 18, 54, 162, 486, 1_458, 4_374, 13_122, 21_600];
 /// How long after the `looks`-th look to look again. The jitter is a function of the key, so that a crowd of
 /// operations that became unknown together spreads, and each one's schedule can be foretold.
 #[must_use]
-pub fn look_after(looks: u32, key: OperationKey) -> Duration {
+pub(crate) fn look_after(looks: u32, key: OperationKey) -> Duration {
     let index = usize::try_from(looks).unwrap_or(usize::MAX).min(LOOKS.len() - 1);
     let ceiling = LOOKS[index] * 1000;
     let seed = u64::try_from(key.as_u128() & u128::from(u64::MAX)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The decisions as tables: what follows a failed attempt, and what "not found" is worth.
+//! The decisions as tables: what follows a failed send, and what "not found" is worth.
 
 use super::*;
 use crate::clock::Timestamp;
@@ -109,7 +109,7 @@ fn after_a_first_send() {
     check(&record(), FIRST);
 }
 
-/// Once an attempt may have been executed, also a later one that was not is sent again only under the key's protection.
+/// Once a send may have been executed, also a later one that was not is sent again only under the key's protection.
 #[test]
 fn after_a_send_that_may_have_been_executed() {
     check(&after_a_lost_send(), AGAIN);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::Read;
 use std::time::Duration;
 
-/// The default [`Transport`]: pooled connections, rustls, no redirects, no retries of its own, no proxy unless asked.
+/// The default [`Transport`]: pooled connections, TLS by the feature chosen, no redirects, no retries of its own, no proxy unless asked.
 #[derive(Clone)]
 pub struct Http {
     client: reqwest::Client,
@@ -89,7 +89,8 @@ impl HttpBuilder {
         self
     }
 
-    /// Trusts this certificate authority, or these (PEM), besides the machine's own.
+    /// Trusts this certificate authority, or these (PEM), besides the machine's own; with the feature `bundled-roots`
+    /// besides the bundled ones, which stand in the place of the machine's.
     #[must_use]
     pub fn root_certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.root_certificates.push(pem.into());
@@ -123,7 +124,7 @@ impl HttpBuilder {
     }
 }
 
-/// Adds certificate authorities to the machine's own.
+/// Adds certificate authorities to the machine's own, or to the bundled ones.
 #[cfg(any(feature = "rustls", feature = "native-tls"))]
 fn trust(builder: reqwest::ClientBuilder, pems: &[Vec<u8>]) -> Result<reqwest::ClientBuilder, HttpError> {
     let mut certificates = Vec::new();

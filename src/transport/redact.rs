@@ -85,7 +85,8 @@ fn mask_card_numbers(text: &str) -> String {
     out
 }
 
-/// The prefixes of Stripe's keys and secrets, and what follows `_secret_` in a client secret.
+/// The prefixes of Stripe's keys and secrets (docs.stripe.com/keys), what stands before the secret part of a client
+/// secret, and how every JSON web token begins.
 const SECRET_PREFIXES: [&str; 6] = ["sk_", "rk_", "pk_", "whsec_", "_secret_", "eyJ"];
 
 fn mask_secrets(text: &str) -> String {
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn masks_card_numbers_and_keys_and_keeps_the_rest() {
         for (text, expected) in [
-            ("card 4242 4242 4242 4242 cvc 123", "card *** 123"),
+            ("card 4242 4242 4242 4242 cvc 123", "card *** cvc 123"),
             ("4111111111111111", "***"),
             ("4111-1111-1111-1111!", "***!"),
             ("order 1234567890 of 12", "order 1234567890 of 12"),
@@ -155,10 +156,7 @@ mod tests {
                 "no such pi_3MtwBwLkdIwHu7ix28a3tqPa for 402f04607e0a5d329f51fdc342460021",
             ),
         ] {
-            assert!(!scrub(text).contains("4242"), "{text}");
-            if !text.contains("cvc") {
-                assert_eq!(scrub(text), expected);
-            }
+            assert_eq!(scrub(text), expected);
         }
     }
 

@@ -37,7 +37,7 @@ pub struct TwoC2pBuilder {
 /// A [`TwoC2p`] could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum TwoC2pError {
+pub enum BuildError {
     /// A setting does not fit; its value is not repeated.
     #[error("2C2P cannot be set up like this")]
     Invalid(
@@ -154,8 +154,8 @@ impl TwoC2pBuilder {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`TwoC2pError::Invalid`] names the setting at fault; [`TwoC2pError::Transport`] as [`Http::new`].
-    pub fn build(self) -> Result<TwoC2p, TwoC2pError> {
+    /// [`BuildError::Invalid`] names the setting at fault; [`BuildError::Transport`] as [`Http::new`].
+    pub fn build(self) -> Result<TwoC2p, BuildError> {
         check_id("merchant_id", &self.merchant_id)?;
         if let Some(child) = &self.child_merchant_id {
             check_id("child_merchant_id", child)?;

@@ -28,7 +28,7 @@ mod result;
 #[cfg(test)]
 mod tests;
 
-pub use builder::{TwoC2pBuilder, TwoC2pError};
+pub use builder::{BuildError, TwoC2pBuilder};
 pub use date::LocalTime;
 pub use invoice::InvoiceProfile;
 pub use notification::{BrowserReturn, read_browser_return};

@@ -124,8 +124,8 @@ pub(super) enum Conclusion {
     Nothing(FailureKind),
 }
 
-/// What a code means in an authentic answer about one payment (the table in the reference to each code's class, with
-/// the exceptions that the class cannot tell).
+/// What a code means in an authentic answer about one payment: what follows from its class, and the exceptions that the
+/// class cannot tell (page `response-code-payment`).
 enum Meaning {
     Paid,
     Irregular,

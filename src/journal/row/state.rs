@@ -3,6 +3,7 @@
 use super::{StoredMoney, text, unreadable};
 use crate::clock::Timestamp;
 use crate::error::JournalError;
+use crate::money::Money;
 use crate::operation::GatewayRef;
 use crate::outcome::{
     Conflict, ConflictKind, Evidence, Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded, Unknown,
@@ -19,44 +20,59 @@ use std::time::Duration;
 pub(super) enum StoredState {
     Sending,
     Released,
-    Succeeded {
-        gateway_ref: Option<String>,
-        amount: Option<StoredMoney>,
-        notes: Vec<String>,
-        evidence: StoredEvidence,
-        at: Option<i64>,
-    },
-    Pending {
-        gateway_ref: Option<String>,
-        page_url: Option<String>,
-        expires_at: Option<i64>,
-        evidence: StoredEvidence,
-        at: Option<i64>,
-    },
-    Failed {
-        category: String,
-        decline_code: Option<String>,
-        advice: Option<String>,
-        gateway_ref: Option<String>,
-        evidence: StoredEvidence,
-        at: Option<i64>,
-    },
-    Unknown {
-        reason: String,
-        detail: String,
-        since: i64,
-        next_look_at: Option<i64>,
-        retry_after_ms: u64,
-    },
-    Conflict {
-        kind: String,
-        expected: Option<StoredMoney>,
-        reported: Option<StoredMoney>,
-        detail: String,
-        gateway_ref: Option<String>,
-        evidence: StoredEvidence,
-        at: Option<i64>,
-    },
+    Succeeded(StoredSucceeded),
+    Pending(StoredPending),
+    Failed(StoredFailed),
+    Unknown(StoredUnknown),
+    Conflict(StoredConflict),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredSucceeded {
+    gateway_ref: Option<String>,
+    amount: Option<StoredMoney>,
+    notes: Vec<String>,
+    evidence: StoredEvidence,
+    at: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredPending {
+    gateway_ref: Option<String>,
+    page_url: Option<String>,
+    expires_at: Option<i64>,
+    evidence: StoredEvidence,
+    at: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredFailed {
+    category: String,
+    decline_code: Option<String>,
+    advice: Option<String>,
+    gateway_ref: Option<String>,
+    evidence: StoredEvidence,
+    at: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredUnknown {
+    reason: String,
+    detail: String,
+    since: i64,
+    next_look_at: Option<i64>,
+    retry_after_ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredConflict {
+    kind: String,
+    expected: Option<StoredMoney>,
+    reported: Option<StoredMoney>,
+    detail: String,
+    gateway_ref: Option<String>,
+    evidence: StoredEvidence,
+    at: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,132 +142,152 @@ fn stored_page(next: &NextStep) -> Option<String> {
 
 impl StoredState {
     pub(super) fn new(state: &State) -> Self {
-        let outcome = match state {
-            State::Sending => return Self::Sending,
-            State::Released => return Self::Released,
-            State::Known(outcome) => outcome,
-        };
-        match outcome {
-            Outcome::Succeeded(payload) => Self::Succeeded {
-                gateway_ref: text(payload.gateway_ref.as_ref()),
-                amount: payload.amount.map(StoredMoney::new),
-                notes: payload.notes.clone(),
-                evidence: StoredEvidence::new(&payload.evidence),
-                at: payload.at.map(Timestamp::unix_millis),
-            },
-            Outcome::Pending(payload) => Self::Pending {
-                gateway_ref: text(payload.gateway_ref.as_ref()),
-                page_url: stored_page(&payload.next),
-                expires_at: payload.expires_at.map(Timestamp::unix_millis),
-                evidence: StoredEvidence::new(&payload.evidence),
-                at: payload.at.map(Timestamp::unix_millis),
-            },
-            Outcome::Failed(payload) => Self::Failed {
-                category: payload.category.as_str().to_owned(),
-                decline_code: payload.decline_code.clone(),
-                advice: payload.advice.clone(),
-                gateway_ref: text(payload.gateway_ref.as_ref()),
-                evidence: StoredEvidence::new(&payload.evidence),
-                at: payload.at.map(Timestamp::unix_millis),
-            },
-            Outcome::Unknown(payload) => Self::Unknown {
-                reason: payload.reason.as_str().to_owned(),
-                detail: payload.detail.clone(),
-                since: payload.since.unix_millis(),
-                next_look_at: payload.next_look_at.map(Timestamp::unix_millis),
-                retry_after_ms: u64::try_from(payload.retry_after.as_millis()).unwrap_or(u64::MAX),
-            },
-            Outcome::Conflict(payload) => Self::Conflict {
-                kind: payload.kind.as_str().to_owned(),
-                expected: payload.expected.map(StoredMoney::new),
-                reported: payload.reported.map(StoredMoney::new),
-                detail: payload.detail.clone(),
-                gateway_ref: text(payload.gateway_ref.as_ref()),
-                evidence: StoredEvidence::new(&payload.evidence),
-                at: payload.at.map(Timestamp::unix_millis),
-            },
+        match state {
+            State::Sending => Self::Sending,
+            State::Released => Self::Released,
+            State::Known(Outcome::Succeeded(payload)) => Self::Succeeded(StoredSucceeded::new(payload)),
+            State::Known(Outcome::Pending(payload)) => Self::Pending(StoredPending::new(payload)),
+            State::Known(Outcome::Failed(payload)) => Self::Failed(StoredFailed::new(payload)),
+            State::Known(Outcome::Unknown(payload)) => Self::Unknown(StoredUnknown::new(payload)),
+            State::Known(Outcome::Conflict(payload)) => Self::Conflict(StoredConflict::new(payload)),
         }
     }
 
     pub(super) fn read(self) -> Result<State, JournalError> {
-        let money = |stored: Option<StoredMoney>| stored.map(|money| money.read()).transpose();
-        let when = |stored: Option<i64>| stored.map(Timestamp::from_unix_millis);
-        let outcome = match self {
-            Self::Sending => return Ok(State::Sending),
-            Self::Released => return Ok(State::Released),
-            Self::Succeeded {
-                gateway_ref,
-                amount,
-                notes,
-                evidence,
-                at,
-            } => Outcome::Succeeded(Succeeded {
-                gateway_ref: gateway_ref.map(GatewayRef::new),
-                amount: money(amount)?,
-                notes,
-                evidence: evidence.read(),
-                at: when(at),
-            }),
-            Self::Pending {
-                gateway_ref,
-                page_url,
-                expires_at,
-                evidence,
-                at,
-            } => Outcome::Pending(Pending {
-                gateway_ref: gateway_ref.map(GatewayRef::new),
-                next: page_url.map_or(NextStep::Wait, |url| NextStep::Redirect { url: Secret::new(url) }),
-                expires_at: when(expires_at),
-                evidence: evidence.read(),
-                at: when(at),
-            }),
-            Self::Failed {
-                category,
-                decline_code,
-                advice,
-                gateway_ref,
-                evidence,
-                at,
-            } => Outcome::Failed(Failed {
-                category: FailureCategory::parse(&category).ok_or_else(|| unreadable("category"))?,
-                decline_code,
-                advice,
-                gateway_ref: gateway_ref.map(GatewayRef::new),
-                payer_may_retry: false,
-                evidence: evidence.read(),
-                at: when(at),
-            }),
-            Self::Unknown {
-                reason,
-                detail,
-                since,
-                next_look_at,
-                retry_after_ms,
-            } => Outcome::Unknown(Unknown {
-                reason: UnknownReason::parse(&reason).ok_or_else(|| unreadable("reason"))?,
-                detail,
-                since: Timestamp::from_unix_millis(since),
-                next_look_at: when(next_look_at),
-                retry_after: Duration::from_millis(retry_after_ms),
-            }),
-            Self::Conflict {
-                kind,
-                expected,
-                reported,
-                detail,
-                gateway_ref,
-                evidence,
-                at,
-            } => Outcome::Conflict(Conflict {
-                kind: ConflictKind::parse(&kind).ok_or_else(|| unreadable("kind of conflict"))?,
-                expected: money(expected)?,
-                reported: money(reported)?,
-                detail,
-                gateway_ref: gateway_ref.map(GatewayRef::new),
-                evidence: evidence.read(),
-                at: when(at),
-            }),
-        };
-        Ok(State::Known(outcome))
+        Ok(match self {
+            Self::Sending => State::Sending,
+            Self::Released => State::Released,
+            Self::Succeeded(stored) => State::Known(Outcome::Succeeded(stored.read()?)),
+            Self::Pending(stored) => State::Known(Outcome::Pending(stored.read())),
+            Self::Failed(stored) => State::Known(Outcome::Failed(stored.read()?)),
+            Self::Unknown(stored) => State::Known(Outcome::Unknown(stored.read()?)),
+            Self::Conflict(stored) => State::Known(Outcome::Conflict(stored.read()?)),
+        })
     }
+}
+
+impl StoredSucceeded {
+    fn new(payload: &Succeeded) -> Self {
+        Self {
+            gateway_ref: text(payload.gateway_ref.as_ref()),
+            amount: payload.amount.map(StoredMoney::new),
+            notes: payload.notes.clone(),
+            evidence: StoredEvidence::new(&payload.evidence),
+            at: payload.at.map(Timestamp::unix_millis),
+        }
+    }
+
+    fn read(self) -> Result<Succeeded, JournalError> {
+        Ok(Succeeded {
+            gateway_ref: self.gateway_ref.map(GatewayRef::new),
+            amount: money(self.amount)?,
+            notes: self.notes,
+            evidence: self.evidence.read(),
+            at: when(self.at),
+        })
+    }
+}
+
+impl StoredPending {
+    fn new(payload: &Pending) -> Self {
+        Self {
+            gateway_ref: text(payload.gateway_ref.as_ref()),
+            page_url: stored_page(&payload.next),
+            expires_at: payload.expires_at.map(Timestamp::unix_millis),
+            evidence: StoredEvidence::new(&payload.evidence),
+            at: payload.at.map(Timestamp::unix_millis),
+        }
+    }
+
+    fn read(self) -> Pending {
+        let page = self.page_url.map(|url| NextStep::Redirect { url: Secret::new(url) });
+        Pending {
+            gateway_ref: self.gateway_ref.map(GatewayRef::new),
+            next: page.unwrap_or(NextStep::Wait),
+            expires_at: when(self.expires_at),
+            evidence: self.evidence.read(),
+            at: when(self.at),
+        }
+    }
+}
+
+impl StoredFailed {
+    fn new(payload: &Failed) -> Self {
+        Self {
+            category: payload.category.as_str().to_owned(),
+            decline_code: payload.decline_code.clone(),
+            advice: payload.advice.clone(),
+            gateway_ref: text(payload.gateway_ref.as_ref()),
+            evidence: StoredEvidence::new(&payload.evidence),
+            at: payload.at.map(Timestamp::unix_millis),
+        }
+    }
+
+    fn read(self) -> Result<Failed, JournalError> {
+        Ok(Failed {
+            category: FailureCategory::parse(&self.category).ok_or_else(|| unreadable("category"))?,
+            decline_code: self.decline_code,
+            advice: self.advice,
+            gateway_ref: self.gateway_ref.map(GatewayRef::new),
+            payer_may_retry: false,
+            evidence: self.evidence.read(),
+            at: when(self.at),
+        })
+    }
+}
+
+impl StoredUnknown {
+    fn new(payload: &Unknown) -> Self {
+        Self {
+            reason: payload.reason.as_str().to_owned(),
+            detail: payload.detail.clone(),
+            since: payload.since.unix_millis(),
+            next_look_at: payload.next_look_at.map(Timestamp::unix_millis),
+            retry_after_ms: u64::try_from(payload.retry_after.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn read(self) -> Result<Unknown, JournalError> {
+        Ok(Unknown {
+            reason: UnknownReason::parse(&self.reason).ok_or_else(|| unreadable("reason"))?,
+            detail: self.detail,
+            since: Timestamp::from_unix_millis(self.since),
+            next_look_at: when(self.next_look_at),
+            retry_after: Duration::from_millis(self.retry_after_ms),
+        })
+    }
+}
+
+impl StoredConflict {
+    fn new(payload: &Conflict) -> Self {
+        Self {
+            kind: payload.kind.as_str().to_owned(),
+            expected: payload.expected.map(StoredMoney::new),
+            reported: payload.reported.map(StoredMoney::new),
+            detail: payload.detail.clone(),
+            gateway_ref: text(payload.gateway_ref.as_ref()),
+            evidence: StoredEvidence::new(&payload.evidence),
+            at: payload.at.map(Timestamp::unix_millis),
+        }
+    }
+
+    fn read(self) -> Result<Conflict, JournalError> {
+        Ok(Conflict {
+            kind: ConflictKind::parse(&self.kind).ok_or_else(|| unreadable("kind of conflict"))?,
+            expected: money(self.expected)?,
+            reported: money(self.reported)?,
+            detail: self.detail,
+            gateway_ref: self.gateway_ref.map(GatewayRef::new),
+            evidence: self.evidence.read(),
+            at: when(self.at),
+        })
+    }
+}
+
+fn money(stored: Option<StoredMoney>) -> Result<Option<Money>, JournalError> {
+    stored.map(|money| money.read()).transpose()
+}
+
+fn when(stored: Option<i64>) -> Option<Timestamp> {
+    stored.map(Timestamp::from_unix_millis)
 }

@@ -120,6 +120,10 @@ fn a_use_of_a_higher_layer_or_of_a_sibling() {
     ] {
         is_silent(upward_uses, "src/record/learn.rs", text);
     }
+}
+
+#[test]
+fn a_use_of_a_child_unless_it_is_only_handed_on() {
     is_silent(
         upward_uses,
         "src/journal/mod.rs",

@@ -382,7 +382,7 @@ fn settings_that_do_not_fit_are_refused_by_name_without_their_value() {
         ("utc_offset_minutes", base().utc_offset_minutes(900)),
     ] {
         match builder.build() {
-            Err(TwoC2pError::Invalid(invalid)) => {
+            Err(BuildError::Invalid(invalid)) => {
                 assert_eq!(invalid.field(), field);
                 assert!(!invalid.to_string().contains("TESTONLY"));
             }
