@@ -98,7 +98,8 @@ impl Payments {
         let (mut record, mut recorded) = (observed.record, observed.recorded);
         if observed.contradiction {
             let asked = self.inner().ask(record).await?;
-            if asked.blind {
+            // Who brought a change about is told so, whatever an inquiry may say of it later.
+            if asked.blind && recorded == Recorded::Already {
                 return Err(JournalError::transient(
                     "the gateway contradicts what is stored, and could not be asked which of the two holds",
                 ));

@@ -7,6 +7,7 @@ use crate::error::{Error, JournalError};
 use crate::failure::{Failure, FailureKind};
 use crate::gateway::{Gateway, Refusal};
 use crate::journal::{Replaced, Reservation};
+use crate::money::Money;
 use crate::operation::{Fingerprint, Invalid, Operation, OperationKey, Target};
 use crate::outcome::{FailureCategory, Outcome, Unknown, UnknownReason};
 use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Source, State};
@@ -124,6 +125,12 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
                 | State::Released
                 | State::Known(Outcome::Failed(_) | Outcome::Unknown(_) | Outcome::Conflict(_)) => return Err(unknown),
             }
+            let currency = |amount: Option<Money>| amount.map(Money::currency);
+            if let (Some(asked), Some(paid)) = (currency(operation.amount()), currency(record.amount))
+                && asked != paid
+            {
+                return Err(Invalid::new("amount", "is not in the currency of the payment that it acts on").into());
+            }
             let target = PaymentTarget {
                 gateway_ref: record.gateway_ref.clone(),
                 wire_identity: Some(Arc::clone(&record.wire_identity)),
@@ -172,6 +179,7 @@ impl Call {
         match self.rounds().await {
             // In whichever round it comes: what this call sent before may have been executed.
             Err(Error::Journal(error)) if self.maybe_executed => Ok(self.not_recorded(self.plan.key, &error)),
+            Err(_) if self.maybe_executed => Ok(in_flight(&self.inner, self.plan.key)),
             result => result,
         }
     }

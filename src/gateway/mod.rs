@@ -20,7 +20,8 @@ use std::time::Duration;
 
 /// One merchant account at one payment gateway.
 ///
-/// The contract, which `testing::conformance` checks:
+/// The contract. `testing::conformance` checks what can be seen from outside: identities, repeats, inquiries, and that
+/// foreign notifications are refused. The rest needs faults, and is for your own tests:
 ///
 /// * A request is a function of the instruction alone: the same instruction gives the same bytes, in every process.
 /// * [`send`](Self::send) makes at most one request that can move money, and never a second one by itself.

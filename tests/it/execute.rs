@@ -169,6 +169,19 @@ async fn what_a_refund_acts_on_is_found_in_the_journal() {
 }
 
 #[tokio::test]
+async fn a_refund_in_another_currency_than_the_payments_is_refused_before_anything_is_sent() {
+    let shop = Shop::new();
+    shop.gateway.succeeds("order-1");
+    assert_is(&shop.payments.execute(&charge("order-1")).await.unwrap(), "succeeded");
+    let target = Target::Operation(shop.payments.key(&charge("order-1")));
+    let yen = payonce::Money::from_minor(500, payonce::Currency::JPY);
+    let refund = Operation::refund("order-1/refund-1", yen, target).unwrap();
+    let error = shop.payments.execute(&refund).await.unwrap_err();
+    assert_eq!(error.invalid_field(), Some("amount"));
+    assert_eq!(shop.gateway.sends().len(), 1);
+}
+
+#[tokio::test]
 async fn every_step_leaves_a_line() {
     let shop = Shop::new();
     shop.gateway

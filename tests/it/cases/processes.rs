@@ -54,7 +54,7 @@ async fn until(mut so: impl FnMut() -> bool) {
 }
 
 fn now() -> Timestamp {
-    SystemClock::default().now()
+    SystemClock.now()
 }
 
 fn order(reference: &str) -> Operation {
@@ -174,7 +174,7 @@ impl Other {
 fn as_child() -> Option<Payments> {
     let path = PathBuf::from(std::env::var_os(JOURNAL)?);
     let url = std::env::var(GATEWAY).unwrap();
-    Some(payments(&path, &url, Arc::new(SystemClock::default())))
+    Some(payments(&path, &url, Arc::new(SystemClock)))
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_click_in_each_of_two_processes_is_one_send_and_both_see_its_outcome()
     let hold = street.fake.hold(CREATE);
     let other = street.child("child_that_pays_once");
     bounded(hold.reached(1)).await;
-    let payments = street.payments(Arc::new(SystemClock::default()));
+    let payments = street.payments(Arc::new(SystemClock));
     let ours = tokio::spawn({
         let payments = payments.clone();
         async move { payments.execute(&order("order-1")).await }
@@ -251,7 +251,7 @@ async fn a_click_in_each_of_two_processes_is_one_send_and_both_see_its_outcome()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_that_race_for_many_orders_send_each_once() {
     let street = Street::new();
-    let payments = street.payments(Arc::new(SystemClock::default()));
+    let payments = street.payments(Arc::new(SystemClock));
     let hold = street.fake.hold(CREATE);
     let mut other = street.child("child_that_pays_all_orders_at_once");
     // Whoever waits for the child must leave the thread to the gateway.
