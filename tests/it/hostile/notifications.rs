@@ -160,3 +160,18 @@ async fn of_two_who_hear_of_a_change_at_a_time_one_is_told_that_it_is_the_first(
     let told = gateway.told.lock().unwrap().take().unwrap();
     assert_eq!((told, recorded), (Recorded::First, Recorded::Already));
 }
+
+#[tokio::test]
+async fn who_hears_first_that_money_moved_is_told_so_although_the_gateway_cannot_be_asked() {
+    let shop = Shop::new();
+    shop.gateway.declines("order-1", "do_not_honor").inquiries_fail(1);
+    let declined = shop.payments.execute(&charge("order-1")).await.unwrap();
+    assert_is(&declined, "failed");
+    let body = format!("succeeded {}", shop.payments.key(&charge("order-1")));
+    let raw = RawNotification::new(Vec::new(), body.into_bytes(), NOW);
+    let Intake::Taken { outcome, recorded, .. } = shop.payments.notify("mock", &raw).await.unwrap() else {
+        panic!("ignored")
+    };
+    assert_is(&outcome, "succeeded");
+    assert_eq!(recorded, Recorded::First);
+}
