@@ -19,6 +19,8 @@ mod date;
 mod invoice;
 mod json;
 mod jwt;
+#[cfg(feature = "twoc2p-maintenance")]
+mod maintenance;
 mod notification;
 mod options;
 mod request;
