@@ -31,7 +31,7 @@ const fn room(layer: u8, module: &'static str, may_name: &'static [&'static str]
 /// What an adapter to a gateway works with: JSON, forms, signatures, dates; no network.
 const WIRE: &[&str] = &[
     "async_trait",
-    "aws_lc_rs",
+    "aws_lc_rs::hmac",
     "base64",
     "httpdate",
     "jiff",
@@ -61,12 +61,13 @@ const TABLE: &[Room] = &[
     room(5, "transport",        &["async_trait", "flate2", "httpdate", "reqwest", "thiserror", "tracing", "url", "webpki_root_certs"]),
     room(6, "engine",           &["aws_lc_rs::rand", "thiserror", "tokio::pin", "tokio::spawn", "tokio::sync", "tracing"]),
     room(6, "gateway::*",       WIRE),
+    room(6, "gateway::twoc2p::maintenance", &["aws_lc_rs", "quick_xml", "rustls_pki_types"]),
     room(6, "journal::*",       &["async_trait", "thiserror"]),
     room(6, "journal::sqlite",  &["rusqlite", "tokio::sync", "tokio::task", "tracing"]),
     room(7, "inbound",          &["thiserror", "tracing"]),
     room(7, "reconcile",        &["tracing"]),
     room(8, "testing",          &["async_trait", "aws_lc_rs", "base64", "bytes", "http_body_util", "httpdate", "hyper", "hyper_util",
-                                  "jiff", "serde", "serde_json", "thiserror", "tokio", "tracing", "url", "uuid"]),
+                                  "jiff", "quick_xml", "rustls_pki_types", "serde", "serde_json", "thiserror", "tokio", "tracing", "url", "uuid"]),
 ];
 
 /// These know gateways and journals only through their ports.
