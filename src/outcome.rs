@@ -234,6 +234,8 @@ pub struct Failed {
     pub advice: Option<String>,
     /// The gateway's id, where an object exists although it failed.
     pub gateway_ref: Option<GatewayRef>,
+    /// How much of the payment has been settled, where it failed for that reason and the gateway says how much.
+    pub settled: Option<Money>,
     /// Only this try failed: the payer holds a page on which another one can still succeed. Until that page closes
     /// the operation is pending, and the record keeps it so.
     pub payer_may_retry: bool,
@@ -252,6 +254,7 @@ impl Failed {
             decline_code: None,
             advice: None,
             gateway_ref: None,
+            settled: None,
             payer_may_retry: false,
             evidence: Evidence::default(),
             at: None,
@@ -273,8 +276,13 @@ pub enum FailureCategory {
     Expired,
     /// Cancelled by the payer or the merchant.
     Cancelled,
-    /// The payment is already in another state in which this operation has no place (captured before a void).
+    /// The payment is already in another state in which this operation has no place (captured in full before a capture).
     AlreadyDone,
+    /// A void came too late: the payment has been settled meanwhile, and [`Failed::settled`] says how much of it. To
+    /// give it back is a refund; [`Payments::cancel`](crate::Payments::cancel) goes on to one.
+    Settled,
+    /// A refund came too early: the payment is not settled yet. It can be voided, as a whole, or refunded later.
+    NotSettled,
     /// The payment that the operation acts on does not exist at the gateway.
     NoSuchPayment,
     /// The gateway refused our credentials in an answer that is not proof enough to send the same thing again.
@@ -294,6 +302,8 @@ impl FailureCategory {
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::AlreadyDone => "already_done",
+            Self::Settled => "settled",
+            Self::NotSettled => "not_settled",
             Self::NoSuchPayment => "no_such_payment",
             Self::Refused => "refused",
             Self::NotExecuted => "not_executed",
@@ -310,6 +320,8 @@ impl FailureCategory {
             Self::Expired,
             Self::Cancelled,
             Self::AlreadyDone,
+            Self::Settled,
+            Self::NotSettled,
             Self::NoSuchPayment,
             Self::Refused,
             Self::NotExecuted,

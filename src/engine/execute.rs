@@ -112,6 +112,7 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
             let target = PaymentTarget {
                 gateway_ref: Some(id.clone()),
                 wire_identity: None,
+                amount: None,
             };
             let name = operation.gateway_name().unwrap_or_else(|| inner.gateways[0].name());
             Ok(Some((name.to_owned(), target)))
@@ -134,6 +135,7 @@ async fn aim(inner: &Inner, operation: &Operation) -> Result<Option<(String, Pay
             let target = PaymentTarget {
                 gateway_ref: record.gateway_ref.clone(),
                 wire_identity: Some(Arc::clone(&record.wire_identity)),
+                amount: record.amount,
             };
             Ok(Some((record.gateway.to_string(), target)))
         }

@@ -1,5 +1,6 @@
 //! The engine: reserve, send, record; and ask where nothing is known.
 
+mod cancel;
 mod execute;
 mod flights;
 mod record;
@@ -218,6 +219,18 @@ impl Payments {
     /// operation.
     pub async fn execute(&self, operation: &Operation) -> Result<Outcome, Error> {
         execute::execute(&self.inner, operation).await
+    }
+
+    /// Cancels a payment by any means: voids it, and where it has been settled meanwhile gives the settled amount back.
+    ///
+    /// The refund is an operation of its own, with a key of its own, under the reference and attempt of the void; so it
+    /// is found again by whoever calls again, and happens once. Nothing is refunded while it is not known that the void
+    /// failed for this reason. Where the gateway does not say how much was settled, the outcome is that of the void.
+    ///
+    /// # Errors
+    /// As [`Payments::execute`]; [`Error::Invalid`] for an operation that is not a void.
+    pub async fn cancel(&self, void: &Operation) -> Result<Outcome, Error> {
+        cancel::cancel(self, void).await
     }
 
     /// Asks the gateway about an open operation, now, and returns what is known afterwards. Never causes an effect.

@@ -3,10 +3,16 @@
 use super::{Chain, Inner};
 use crate::error::JournalError;
 use crate::gateway::{Gateway, Inquiry};
+use crate::journal::Wanted;
+use crate::outcome::Outcome;
 use crate::record::{Fact, Record, Recorded, Source, State};
 use crate::retry::{AbsenceVerdict, AfterAbsence, absence};
 use std::sync::Arc;
 use tracing::{debug, info};
+
+/// How many open operations are compared, at most, before one that only looks alike is believed. Where there are more,
+/// it is not.
+const CLAIMANTS: usize = 10_000;
 
 /// What one inquiry brought.
 #[derive(Debug)]
@@ -60,6 +66,11 @@ impl Inner {
         };
         let fact = match gateway.inquire(&record).await {
             Ok(Inquiry::Found(outcome)) => Fact::Said(outcome),
+            Ok(Inquiry::Similar(outcome)) if self.claimed_by_another(&record, &outcome).await? => {
+                debug!(key = %record.key, gateway = &*record.gateway, "payonce.found_similar");
+                Fact::Absent { counts: false }
+            }
+            Ok(Inquiry::Similar(outcome)) => Fact::Said(outcome),
             Ok(Inquiry::Absent { consistent }) => {
                 debug!(key = %record.key, gateway = &*record.gateway, consistent, "payonce.not_found");
                 self.not_found(&record, &gateway, consistent)
@@ -81,6 +92,36 @@ impl Inner {
             blind,
         };
         Ok((asked, observed.contradiction))
+    }
+
+    /// Could what an inquiry found belong to another operation on the same payment? To the one that has its id, or to
+    /// one of the same amount whose own id nobody knows yet. An operation that is reserved after this was asked about
+    /// cannot be it: what was found is older.
+    async fn claimed_by_another(&self, record: &Record, found: &Outcome) -> Result<bool, JournalError> {
+        let namespace = || record.namespace.to_string();
+        let others = |records: Vec<Record>| records.into_iter().filter(|other| other.key != record.key);
+        if let Some(id) = found.gateway_ref() {
+            let wanted = Wanted::GatewayRef {
+                namespace: namespace(),
+                gateway: record.gateway.to_string(),
+                id: id.clone(),
+            };
+            let same_kind = |other: &Record| other.kind == record.kind;
+            if others(self.journal.find(&wanted, CLAIMANTS).await?).any(|other| same_kind(&other)) {
+                return Ok(true);
+            }
+        }
+        let open = Wanted::Open { namespace: namespace() };
+        let open = self.journal.find(&open, CLAIMANTS).await?;
+        if open.len() == CLAIMANTS {
+            return Ok(true);
+        }
+        let alike = |other: &Record| {
+            let payments = other.target.as_ref().zip(record.target.as_ref());
+            let same_payment = payments.is_none_or(|(theirs, ours)| theirs.is_same_payment(ours));
+            same_payment && (other.kind, other.amount, &other.gateway) == (record.kind, record.amount, &record.gateway)
+        };
+        Ok(others(open).any(|other| alike(&other)))
     }
 
     fn not_found(&self, record: &Record, gateway: &Arc<dyn Gateway>, consistent: bool) -> Fact {

@@ -106,6 +106,9 @@ impl From<Invalid> for Refusal {
 pub enum Inquiry {
     /// The gateway knows the operation.
     Found(Outcome),
+    /// The gateway knows one, and only one, that has every feature of it but names neither its key nor an id of its that
+    /// we know. It is believed only if no other operation of the journal can be the one that was found.
+    Similar(Outcome),
     /// The gateway does not know it.
     Absent {
         /// By a lookup that cannot lag behind the gateway's own state. A miss in a search index is not consistent.

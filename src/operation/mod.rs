@@ -142,10 +142,13 @@ pub enum OperationKind {
     Void,
     /// Give money back.
     Refund,
+    /// Change what the gateway keeps for the merchant, a payment plan or a stored card. By itself it moves no money.
+    Update,
 }
 
 impl OperationKind {
-    /// The word that enters the key and the journal: `charge`, `authorize`, `capture`, `void`, `refund`.
+    /// The word that enters the key and the journal: `charge`, `authorize`, `capture`, `void`, `refund`,
+    /// `update`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -154,15 +157,23 @@ impl OperationKind {
             Self::Capture => "capture",
             Self::Void => "void",
             Self::Refund => "refund",
+            Self::Update => "update",
         }
     }
 
     /// The reverse of [`Self::as_str`].
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Charge, Self::Authorize, Self::Capture, Self::Void, Self::Refund]
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
+        [
+            Self::Charge,
+            Self::Authorize,
+            Self::Capture,
+            Self::Void,
+            Self::Refund,
+            Self::Update,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
     }
 }
 
@@ -258,6 +269,17 @@ impl Operation {
         Self::new(OperationKind::Refund, reference, Some(amount), Some(target))
     }
 
+    /// Changes what the gateway keeps for the merchant: a payment plan, a stored card. `what` are the options of that
+    /// gateway which say so; the operation goes there.
+    ///
+    /// # Errors
+    /// [`Invalid`] for a bad reference.
+    pub fn update(reference: impl Into<String>, what: impl GatewayOptions) -> Result<Self, Invalid> {
+        Ok(Self::new(OperationKind::Update, reference, None, None)?
+            .through(what.gateway())
+            .with(what))
+    }
+
     fn new(
         kind: OperationKind,
         reference: impl Into<String>,
@@ -343,7 +365,7 @@ impl Operation {
         self.attempt.get()
     }
 
-    /// How much; `None` for a void, which is always of the whole.
+    /// How much; `None` for a void, which is always of the whole, and for an update.
     #[must_use]
     pub fn amount(&self) -> Option<Money> {
         self.amount

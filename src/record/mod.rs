@@ -72,6 +72,21 @@ pub struct PaymentTarget {
     pub gateway_ref: Option<GatewayRef>,
     /// The identity under which the payment was sent (2C2P: its invoice number), where it went through this journal.
     pub wire_identity: Option<Arc<str>>,
+    /// How much the payment was of, where it went through this journal.
+    pub amount: Option<Money>,
+}
+
+impl PaymentTarget {
+    /// Do both name one payment? Callers who know it from elsewhere may have written either name as the gateway's id.
+    pub(crate) fn is_same_payment(&self, other: &Self) -> bool {
+        let names = |target: &Self| {
+            let id = target.gateway_ref.as_ref().map(|id| id.as_str().to_owned());
+            let identity = target.wire_identity.as_deref().map(str::to_owned);
+            [id, identity].into_iter().flatten().collect::<Vec<_>>()
+        };
+        let theirs = names(other);
+        names(self).iter().any(|name| theirs.contains(name))
+    }
 }
 
 /// The right of one call to send, or of one worker to look, for a while. It expires, and every write that follows it

@@ -51,6 +51,7 @@ pub fn reserved(
             Target::Operation(_) => None,
         },
         wire_identity: None,
+        amount: None,
     });
     let intent = Intent {
         key,

@@ -10,6 +10,7 @@
 
 mod architecture;
 mod attempts;
+mod cancel;
 mod cases;
 mod concurrent;
 mod documents;
@@ -21,9 +22,11 @@ mod hostile;
 mod journal_memory;
 mod journal_sqlite;
 mod localstripe;
+mod look_alikes;
 mod puppet;
 mod reconcile;
 mod redaction;
+mod scripted;
 mod shop;
 mod transport;
 mod unknown;

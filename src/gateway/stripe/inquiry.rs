@@ -36,6 +36,10 @@ impl Stripe {
             OperationKind::Charge | OperationKind::Authorize => self.look_for_payment(record).await,
             OperationKind::Refund => self.look_for_refund(record).await,
             OperationKind::Capture | OperationKind::Void => self.look_at_target(record).await,
+            OperationKind::Update => Err(Failure::maybe_executed(
+                FailureKind::Unsupported,
+                "this adapter sends no updates to Stripe",
+            )),
         }
     }
 

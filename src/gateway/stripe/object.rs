@@ -9,7 +9,7 @@ use super::codes;
 use super::json::Json;
 use super::options::{Flow, is_id};
 use crate::clock::Timestamp;
-use crate::money::Currency;
+use crate::money::{Currency, Money};
 use crate::operation::{GatewayRef, OperationKey, OperationKind};
 use crate::outcome::{
     Conflict, ConflictKind, Evidence, Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded,
@@ -143,7 +143,13 @@ pub(super) fn voided(object: &Json<'_>, view: &View<'_>, evidence: Evidence) -> 
             Ok(Some(Outcome::Succeeded(succeeded)))
         }
         // Captured, or paid on the page: to give money back is a refund, which is another decision.
-        "succeeded" | "complete" => Ok(Some(already_done(id, evidence))),
+        "succeeded" | "complete" => {
+            let mut failed = Failed::new(FailureCategory::Settled);
+            failed.gateway_ref = Some(id);
+            failed.settled = received(object);
+            failed.evidence = evidence;
+            Ok(Some(Outcome::Failed(failed)))
+        }
         "requires_capture"
         | "requires_payment_method"
         | "requires_confirmation"
@@ -305,6 +311,13 @@ fn pending(next: NextStep, id: GatewayRef, evidence: Evidence) -> Outcome {
 
 /// Success needs an amount that can be compared with what was asked for: without one there is no success, and with
 /// one that the currency cannot hold there is a disagreement.
+/// How much of a payment or of what was paid on a page has arrived.
+fn received(object: &Json<'_>) -> Option<Money> {
+    let units = integer(object, "amount_received").or_else(|| integer(object, "amount_total"))?;
+    let currency = Currency::parse(text(object, "currency")?).ok()?;
+    amount::from_wire(units, currency).ok()
+}
+
 fn success(object: &Json<'_>, units: Option<i64>, id: GatewayRef, evidence: Evidence) -> Result<Outcome, Unclear> {
     let Some(units) = units else {
         return unclear("it reports success without an amount");

@@ -45,6 +45,9 @@ pub(super) fn options(operation: &Operation) -> Cow<'_, StripeOptions> {
 /// Checks that the operation can be sent, and says how long the payer can act on it.
 pub(super) fn prepare(operation: &Operation) -> Result<Option<Duration>, Refusal> {
     let kind = operation.kind();
+    if kind == OperationKind::Update {
+        return Err(Refusal::Unsupported("an update at Stripe".to_owned()));
+    }
     let options = options(operation);
     options.check(kind)?;
     operation.amount().map(amount::to_wire).transpose()?;
@@ -91,6 +94,7 @@ pub(super) fn call(instruction: &Instruction) -> Result<Call, Failure> {
         OperationKind::Capture => capture(instruction, &options, required(amount)?, target()?),
         OperationKind::Void => Ok(void(&options, target()?)),
         OperationKind::Refund => refund(instruction, &options, required(amount)?, target()?),
+        OperationKind::Update => Err(unsendable("this adapter sends no updates to Stripe")),
     }
 }
 
@@ -242,7 +246,7 @@ fn check_metadata(operation: &Operation) -> Result<(), Invalid> {
         OperationKind::Void => return refuse("Stripe takes none with a void"),
         // A capture adds its own two to those of the authorization.
         OperationKind::Authorize => 4,
-        OperationKind::Charge | OperationKind::Capture | OperationKind::Refund => 2,
+        OperationKind::Charge | OperationKind::Capture | OperationKind::Refund | OperationKind::Update => 2,
     };
     if pairs.len() > METADATA_PAIRS - ours {
         return refuse("Stripe takes at most 50 pairs, up to 4 of which are this crate's own");
@@ -275,10 +279,12 @@ fn check_description(operation: &Operation) -> Result<(), Invalid> {
         OperationKind::Capture | OperationKind::Void | OperationKind::Refund => {
             refuse("Stripe takes none with captures, voids and refunds")
         }
-        OperationKind::Charge | OperationKind::Authorize if text.is_empty() || text.chars().count() > DESCRIPTION => {
+        OperationKind::Charge | OperationKind::Authorize | OperationKind::Update
+            if text.is_empty() || text.chars().count() > DESCRIPTION =>
+        {
             refuse("must have 1 to 1000 characters at Stripe")
         }
-        OperationKind::Charge | OperationKind::Authorize => Ok(()),
+        OperationKind::Charge | OperationKind::Authorize | OperationKind::Update => Ok(()),
     }
 }
 
@@ -294,7 +300,7 @@ fn check_target(kind: OperationKind, id: &str) -> Result<(), Invalid> {
             &["pi_", "ch_", "py_"],
             "a refund acts on a PaymentIntent (pi_...) or a Charge (ch_..., py_...)",
         ),
-        OperationKind::Charge | OperationKind::Authorize => return Ok(()),
+        OperationKind::Charge | OperationKind::Authorize | OperationKind::Update => return Ok(()),
     };
     if is_id(id)
         && prefixes

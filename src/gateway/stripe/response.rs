@@ -201,7 +201,7 @@ impl<'a> Answer<'a> {
             return Err(self.unclear(&Unclear("it is about another operation".to_owned())));
         }
         failed.gateway_ref = match view.kind {
-            OperationKind::Refund => None,
+            OperationKind::Refund | OperationKind::Update => None,
             OperationKind::Capture | OperationKind::Void => target_ref(view),
             // It exists although the payment failed (docs/payments/paymentintents/lifecycle).
             OperationKind::Charge | OperationKind::Authorize => object::id_of(intent, &["pi_"]).ok(),
@@ -226,7 +226,7 @@ impl<'a> Answer<'a> {
                     Ok(None)
                 }
             }
-            OperationKind::Refund => Ok(None),
+            OperationKind::Refund | OperationKind::Update => Ok(None),
         };
         match (read, view.kind, text(intent, "status")) {
             (Ok(Some(outcome)), _, _) => Ok(outcome),

@@ -122,10 +122,9 @@ fn supported(operation: &Operation, options: &TwoC2pOptions) -> Result<(), Refus
             "an authorization at 2C2P needs the option transaction_mode, whose values no page lists".to_owned(),
         )),
         OperationKind::Charge | OperationKind::Authorize => Ok(()),
-        OperationKind::Capture | OperationKind::Void | OperationKind::Refund => Err(Refusal::Unsupported(format!(
-            "{} at 2C2P needs the maintenance API",
-            operation.kind()
-        ))),
+        OperationKind::Capture | OperationKind::Void | OperationKind::Refund | OperationKind::Update => Err(
+            Refusal::Unsupported(format!("{} at 2C2P needs the maintenance API", operation.kind())),
+        ),
     }
 }
 

@@ -35,6 +35,8 @@ struct Stored {
     amount: Option<StoredMoney>,
     target_ref: Option<String>,
     target_identity: Option<String>,
+    /// Not in the rows of the first versions; absent is none.
+    target_amount: Option<StoredMoney>,
     state: StoredState,
     gateway_ref: Option<String>,
     sends: u32,
@@ -108,6 +110,11 @@ impl Row {
                 .as_ref()
                 .and_then(|target| target.wire_identity.as_deref())
                 .map(str::to_owned),
+            target_amount: record
+                .target
+                .as_ref()
+                .and_then(|target| target.amount)
+                .map(StoredMoney::new),
             state: StoredState::new(&record.state),
             gateway_ref: text(record.gateway_ref.as_ref()),
             sends: record.sends,
@@ -145,6 +152,7 @@ impl Row {
         let target = PaymentTarget {
             gateway_ref: stored.target_ref.map(GatewayRef::new),
             wire_identity: stored.target_identity.map(Into::into),
+            amount: stored.target_amount.map(|money| money.read()).transpose()?,
         };
         let has_target = target.gateway_ref.is_some() || target.wire_identity.is_some();
         let lease = stored

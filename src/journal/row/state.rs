@@ -51,6 +51,8 @@ pub(super) struct StoredFailed {
     decline_code: Option<String>,
     advice: Option<String>,
     gateway_ref: Option<String>,
+    /// Not in the rows of the first versions; absent is none.
+    settled: Option<StoredMoney>,
     evidence: StoredEvidence,
     at: Option<i64>,
 }
@@ -218,6 +220,7 @@ impl StoredFailed {
             decline_code: payload.decline_code.clone(),
             advice: payload.advice.clone(),
             gateway_ref: text(payload.gateway_ref.as_ref()),
+            settled: payload.settled.map(StoredMoney::new),
             evidence: StoredEvidence::new(&payload.evidence),
             at: payload.at.map(Timestamp::unix_millis),
         }
@@ -229,6 +232,7 @@ impl StoredFailed {
             decline_code: self.decline_code,
             advice: self.advice,
             gateway_ref: self.gateway_ref.map(GatewayRef::new),
+            settled: money(self.settled)?,
             payer_may_retry: false,
             evidence: self.evidence.read(),
             at: when(self.at),

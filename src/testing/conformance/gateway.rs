@@ -93,7 +93,9 @@ impl Subject<'_> {
         for _ in 0..2 {
             match self.gateway.inquire(&record).await {
                 Ok(Inquiry::Absent { .. }) => {}
-                Ok(Inquiry::Found(outcome)) => panic!("found what was never sent: {outcome:?}"),
+                Ok(Inquiry::Found(outcome) | Inquiry::Similar(outcome)) => {
+                    panic!("found what was never sent: {outcome:?}")
+                }
                 Err(failure) => panic!("the inquiry failed: {failure:?}"),
             }
         }

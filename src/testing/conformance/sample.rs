@@ -124,6 +124,7 @@ impl Sample {
         let target = self.operation.target().map(|_| PaymentTarget {
             gateway_ref: Some(GatewayRef::new("pi_1")),
             wire_identity: Some("INV1".into()),
+            amount: Some(Money::from_minor(2000, Currency::THB)),
         });
         let intent = Intent {
             key,
@@ -200,6 +201,7 @@ pub fn outcomes() -> Vec<Outcome> {
             decline_code: Some("insufficient_funds".to_owned()),
             advice: Some("try_again_later".to_owned()),
             gateway_ref: gateway_ref.clone(),
+            settled: Some(Money::from_minor(1500, Currency::THB)),
             payer_may_retry: false,
             evidence: evidence(),
             at,

@@ -158,7 +158,7 @@ impl World {
         // A later step of the same intent (capture, void) is another operation: its key is never the intent's own.
         let key = match kind {
             OperationKind::Charge | OperationKind::Authorize => own.get(KEY).or_else(|| told(KEY)),
-            OperationKind::Capture | OperationKind::Void | OperationKind::Refund => {
+            OperationKind::Capture | OperationKind::Void | OperationKind::Refund | OperationKind::Update => {
                 own.get(CAPTURE_KEY).or_else(|| own.get(KEY))
             }
         };

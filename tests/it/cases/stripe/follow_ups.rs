@@ -96,7 +96,7 @@ async fn c64_a_captured_payment_is_not_cancelled_and_nothing_else_is_sent() {
         let Outcome::Failed(failed) = shop.pay(&void()).await else {
             panic!("not failed")
         };
-        assert_eq!(failed.category, FailureCategory::AlreadyDone);
+        assert_eq!(failed.category, FailureCategory::Settled);
         assert_eq!(failed.gateway_ref.as_ref().unwrap().as_str(), "pi_1");
     }
     assert_eq!(server.requests().len(), 1);
@@ -238,7 +238,8 @@ async fn c64_what_was_paid_is_given_back_and_not_voided() {
     let Outcome::Failed(failed) = counter.shop.pay(&void).await else {
         panic!("voided")
     };
-    assert_eq!(failed.category, FailureCategory::AlreadyDone);
+    assert_eq!(failed.category, FailureCategory::Settled);
+    assert_eq!(failed.settled, Some(usd("20.00")));
     let refund = Operation::refund("refund-1", usd("20.00"), counter.on(&charge)).unwrap();
     assert_is(&counter.shop.pay(&refund).await, "succeeded");
     let bank = counter.bank();
