@@ -2,7 +2,11 @@
 
 macro_rules! sample {
     ($name:literal) => {
-        include_str!(concat!("../../../../tests/fixtures/twoc2p/maintenance/", $name))
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/twoc2p/maintenance/",
+            $name
+        ))
     };
 }
 pub(super) use sample;
