@@ -61,7 +61,7 @@ const TABLE: &[Room] = &[
     room(5, "transport",        &["async_trait", "flate2", "httpdate", "reqwest", "thiserror", "tracing", "url", "webpki_root_certs"]),
     room(6, "engine",           &["aws_lc_rs::rand", "thiserror", "tokio::pin", "tokio::spawn", "tokio::sync", "tracing"]),
     room(6, "gateway::*",       WIRE),
-    room(6, "gateway::twoc2p::maintenance", &["aws_lc_rs", "quick_xml", "rustls_pki_types"]),
+    room(6, "gateway::twoc2p::maintenance", &["aws_lc_rs", "quick_xml", "rustls_pki_types", "secrecy"]),
     room(6, "journal::*",       &["async_trait", "thiserror"]),
     room(6, "journal::sqlite",  &["rusqlite", "tokio::sync", "tokio::task", "tracing"]),
     room(7, "inbound",          &["thiserror", "tracing"]),

@@ -33,6 +33,8 @@ mod tests;
 pub use builder::{BuildError, TwoC2pBuilder};
 pub use date::LocalTime;
 pub use invoice::InvoiceProfile;
+#[cfg(feature = "twoc2p-maintenance")]
+pub use maintenance::{KeyError, KeyFault, MaintenanceKeys};
 pub use notification::{BrowserReturn, read_browser_return};
 pub use options::{
     Address, InterestType, JsonMember, PayerInfo, PaymentItem, Request3ds, StoreCredentials, SubMerchant,
