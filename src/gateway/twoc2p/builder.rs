@@ -2,6 +2,7 @@
 
 use super::TwoC2p;
 use super::date::UtcOffset;
+use super::host::Host;
 use super::invoice::InvoiceProfile;
 use super::jwt::Signer;
 use super::options::is_web_address;
@@ -13,17 +14,18 @@ use crate::transport::{Http, HttpError, Transport, base_url};
 use std::fmt;
 use std::sync::Arc;
 
-/// Page `reference-environment-guide`.
-const PRODUCTION: &str = "https://pgw.2c2p.com/payment/4.3/";
-const SANDBOX: &str = "https://sandbox-pgw.2c2p.com/payment/4.3/";
-
 /// Settings of a [`TwoC2p`].
 #[derive(Clone)]
 pub struct TwoC2pBuilder {
     merchant_id: String,
     secret_key: Secret,
     child_merchant_id: Option<String>,
-    base_url: String,
+    host: Option<Host>,
+    base_url: Option<String>,
+    #[cfg(feature = "twoc2p-maintenance")]
+    maintenance_url: Option<String>,
+    #[cfg(feature = "twoc2p-maintenance")]
+    customer_token_url: Option<String>,
     profile: InvoiceProfile,
     currency: Option<Currency>,
     frontend_return_url: Option<String>,
@@ -60,7 +62,12 @@ impl TwoC2pBuilder {
             merchant_id,
             secret_key,
             child_merchant_id: None,
-            base_url: PRODUCTION.to_owned(),
+            host: None,
+            base_url: None,
+            #[cfg(feature = "twoc2p-maintenance")]
+            maintenance_url: None,
+            #[cfg(feature = "twoc2p-maintenance")]
+            customer_token_url: None,
             profile: InvoiceProfile::default(),
             currency: None,
             frontend_return_url: None,
@@ -72,17 +79,43 @@ impl TwoC2pBuilder {
         }
     }
 
-    /// The address before `/paymentToken`, instead of production's `https://pgw.2c2p.com/payment/4.3/`.
+    /// Whose addresses are used; [`Host::Production`] by default.
     #[must_use]
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.base_url = url.into();
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = Some(host);
         self
     }
 
-    /// 2C2P's sandbox, `https://sandbox-pgw.2c2p.com/payment/4.3/`.
+    /// [`Host::Sandbox`].
     #[must_use]
     pub fn sandbox(self) -> Self {
-        self.base_url(SANDBOX)
+        self.host(Host::Sandbox)
+    }
+
+    /// The address before `/paymentToken`, instead of the host's.
+    ///
+    /// With this and without a [`host`](Self::host), no other address is assumed either: whoever points an account at
+    /// a test server must not find its refunds in production.
+    #[must_use]
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// The one address of the maintenance API, instead of the host's.
+    #[cfg(feature = "twoc2p-maintenance")]
+    #[must_use]
+    pub fn maintenance_url(mut self, url: impl Into<String>) -> Self {
+        self.maintenance_url = Some(url.into());
+        self
+    }
+
+    /// The address before `/add` of the customer token API, instead of the host's.
+    #[cfg(feature = "twoc2p-maintenance")]
+    #[must_use]
+    pub fn customer_token_url(mut self, url: impl Into<String>) -> Self {
+        self.customer_token_url = Some(url.into());
+        self
     }
 
     /// A sub-account of the merchant, in requests and inquiries.
@@ -172,9 +205,28 @@ impl TwoC2pBuilder {
                 return Err(Invalid::new(field, "must be an absolute http or https URL").into());
             }
         }
+        let host = match (self.host, &self.base_url) {
+            (None, None) => Some(Host::Production),
+            (chosen, _) => chosen,
+        };
+        let published = host.and_then(Host::payment_url);
+        let base_url = address("base_url", self.base_url.as_deref(), published)?
+            .ok_or_else(|| Invalid::new("base_url", "is not published for this host, and must be given"))?;
         Ok(TwoC2p {
             signer: Signer::new(&self.secret_key),
-            base_url: base_url(&self.base_url)?,
+            base_url,
+            #[cfg(feature = "twoc2p-maintenance")]
+            maintenance_url: address(
+                "maintenance_url",
+                self.maintenance_url.as_deref(),
+                host.and_then(Host::maintenance_url),
+            )?,
+            #[cfg(feature = "twoc2p-maintenance")]
+            customer_token_url: address(
+                "customer_token_url",
+                self.customer_token_url.as_deref(),
+                host.and_then(Host::customer_token_url),
+            )?,
             utc_offset: self.utc_offset_minutes.map(UtcOffset::from_minutes).transpose()?,
             transport: match self.transport {
                 Some(transport) => transport,
@@ -201,6 +253,16 @@ impl fmt::Debug for TwoC2pBuilder {
             .field("profile", &self.profile)
             .finish_non_exhaustive()
     }
+}
+
+/// The address that was given, or else the published one, checked.
+fn address(
+    field: &'static str,
+    given: Option<&str>,
+    published: Option<&'static str>,
+) -> Result<Option<String>, Invalid> {
+    let checked = given.or(published).map(base_url).transpose();
+    checked.map_err(|invalid| Invalid::new(field, invalid.reason()))
 }
 
 /// Type AN 25 of the pages.

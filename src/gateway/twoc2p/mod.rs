@@ -16,6 +16,7 @@ mod amount;
 mod builder;
 pub mod codes;
 mod date;
+mod host;
 mod invoice;
 mod json;
 mod jwt;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use builder::{BuildError, TwoC2pBuilder};
 pub use date::LocalTime;
+pub use host::Host;
 pub use invoice::InvoiceProfile;
 #[cfg(feature = "twoc2p-maintenance")]
 pub use maintenance::{KeyError, KeyFault, MaintenanceKeys};
@@ -78,6 +80,10 @@ pub struct TwoC2p {
     child_merchant_id: Option<String>,
     signer: Signer,
     base_url: String,
+    #[cfg(feature = "twoc2p-maintenance")]
+    maintenance_url: Option<String>,
+    #[cfg(feature = "twoc2p-maintenance")]
+    customer_token_url: Option<String>,
     profile: InvoiceProfile,
     currency: Option<Currency>,
     frontend_return_url: Option<String>,
@@ -267,10 +273,12 @@ fn reason(refusal: &Refusal) -> String {
 
 impl fmt::Debug for TwoC2p {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TwoC2p")
-            .field("merchant_id", &self.merchant_id)
-            .field("base_url", &self.base_url)
-            .field("profile", &self.profile)
-            .finish_non_exhaustive()
+        let mut out = f.debug_struct("TwoC2p");
+        out.field("merchant_id", &self.merchant_id)
+            .field("base_url", &self.base_url);
+        #[cfg(feature = "twoc2p-maintenance")]
+        out.field("maintenance_url", &self.maintenance_url)
+            .field("customer_token_url", &self.customer_token_url);
+        out.field("profile", &self.profile).finish_non_exhaustive()
     }
 }
