@@ -93,6 +93,10 @@ async fn plan(inner: &Inner, operation: &Operation) -> Result<Plan, Error> {
         Refusal::Invalid(invalid) => Error::Invalid(invalid),
         Refusal::Unsupported(what) => Error::Unsupported(what),
     })?;
+    let target = aimed.map(|(_, target)| PaymentTarget {
+        amount: target.amount.or(prepared.payment_amount),
+        ..target
+    });
     Ok(Plan {
         key,
         fingerprint: operation.fingerprint(),
@@ -100,7 +104,7 @@ async fn plan(inner: &Inner, operation: &Operation) -> Result<Plan, Error> {
         gateway: Arc::clone(gateway),
         wire_identity: prepared.wire_identity.into(),
         payable_for: prepared.payable_for,
-        target: aimed.map(|(_, target)| target),
+        target,
     })
 }
 

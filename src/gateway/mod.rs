@@ -10,6 +10,7 @@ mod notification;
 pub use notification::{About, Notification, NotificationError, RawNotification};
 
 use crate::failure::Failure;
+use crate::money::Money;
 use crate::operation::{Invalid, Operation, OperationKey, OperationKind};
 use crate::outcome::Outcome;
 use crate::record::{Instruction, Record};
@@ -23,7 +24,8 @@ use std::time::Duration;
 /// The contract. `testing::conformance` checks what can be seen from outside: identities, repeats, inquiries, and that
 /// foreign notifications are refused. The rest needs faults, and is for your own tests:
 ///
-/// * A request is a function of the instruction alone: the same instruction gives the same bytes, in every process.
+/// * A request is a function of the instruction alone: the same instruction gives the same bytes, in every process (the
+///   randomness of an encrypted envelope aside).
 /// * [`send`](Self::send) makes at most one request that can move money, and never a second one by itself.
 /// * `Err` with [`Failure::not_executed`] only on proof; anything in doubt is [`Failure::maybe_executed`].
 /// * [`inquire`](Self::inquire) never causes an effect and asks by what *we* sent.
@@ -71,6 +73,9 @@ pub struct Prepared {
     /// How long the payer can act on a page that the operation opens, unless the operation says otherwise. `None`
     /// when no payer acts.
     pub payable_for: Option<Duration>,
+    /// How much the payment was of that the operation acts on, where the caller said so in the gateway's options. What
+    /// the journal knows goes before it.
+    pub payment_amount: Option<Money>,
 }
 
 impl Prepared {
@@ -79,6 +84,7 @@ impl Prepared {
         Self {
             wire_identity: wire_identity.into(),
             payable_for: None,
+            payment_amount: None,
         }
     }
 }

@@ -5,6 +5,8 @@ use super::date::UtcOffset;
 use super::host::Host;
 use super::invoice::InvoiceProfile;
 use super::jwt::Signer;
+#[cfg(feature = "twoc2p-maintenance")]
+use super::maintenance::Settings;
 use super::options::is_web_address;
 use crate::clock::{Clock, SystemClock};
 use crate::money::Currency;
@@ -23,9 +25,7 @@ pub struct TwoC2pBuilder {
     host: Option<Host>,
     base_url: Option<String>,
     #[cfg(feature = "twoc2p-maintenance")]
-    maintenance_url: Option<String>,
-    #[cfg(feature = "twoc2p-maintenance")]
-    customer_token_url: Option<String>,
+    pub(super) maintenance: Settings,
     profile: InvoiceProfile,
     currency: Option<Currency>,
     frontend_return_url: Option<String>,
@@ -65,9 +65,7 @@ impl TwoC2pBuilder {
             host: None,
             base_url: None,
             #[cfg(feature = "twoc2p-maintenance")]
-            maintenance_url: None,
-            #[cfg(feature = "twoc2p-maintenance")]
-            customer_token_url: None,
+            maintenance: Settings::default(),
             profile: InvoiceProfile::default(),
             currency: None,
             frontend_return_url: None,
@@ -99,22 +97,6 @@ impl TwoC2pBuilder {
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
-        self
-    }
-
-    /// The one address of the maintenance API, instead of the host's.
-    #[cfg(feature = "twoc2p-maintenance")]
-    #[must_use]
-    pub fn maintenance_url(mut self, url: impl Into<String>) -> Self {
-        self.maintenance_url = Some(url.into());
-        self
-    }
-
-    /// The address before `/add` of the customer token API, instead of the host's.
-    #[cfg(feature = "twoc2p-maintenance")]
-    #[must_use]
-    pub fn customer_token_url(mut self, url: impl Into<String>) -> Self {
-        self.customer_token_url = Some(url.into());
         self
     }
 
@@ -216,17 +198,7 @@ impl TwoC2pBuilder {
             signer: Signer::new(&self.secret_key),
             base_url,
             #[cfg(feature = "twoc2p-maintenance")]
-            maintenance_url: address(
-                "maintenance_url",
-                self.maintenance_url.as_deref(),
-                host.and_then(Host::maintenance_url),
-            )?,
-            #[cfg(feature = "twoc2p-maintenance")]
-            customer_token_url: address(
-                "customer_token_url",
-                self.customer_token_url.as_deref(),
-                host.and_then(Host::customer_token_url),
-            )?,
+            maintenance: self.maintenance.build(host)?,
             utc_offset: self.utc_offset_minutes.map(UtcOffset::from_minutes).transpose()?,
             transport: match self.transport {
                 Some(transport) => transport,
@@ -256,7 +228,7 @@ impl fmt::Debug for TwoC2pBuilder {
 }
 
 /// The address that was given, or else the published one, checked.
-fn address(
+pub(super) fn address(
     field: &'static str,
     given: Option<&str>,
     published: Option<&'static str>,

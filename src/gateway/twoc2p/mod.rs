@@ -10,7 +10,8 @@
 //!   token request was not accepted.
 //! * A decline on the page is not the end: the payer may try another card until the page closes.
 //!
-//! Voids, captures and refunds belong to 2C2P's maintenance API, which is not part of this adapter.
+//! Voids, captures and refunds go through 2C2P's maintenance API: feature `twoc2p-maintenance`, and the account's
+//! `maintenance_keys`. Without them they are refused as unsupported.
 
 mod amount;
 mod builder;
@@ -28,6 +29,9 @@ mod request;
 mod response;
 mod result;
 
+#[cfg(not(feature = "twoc2p-maintenance"))]
+mod without_maintenance;
+
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +40,7 @@ pub use date::LocalTime;
 pub use host::Host;
 pub use invoice::InvoiceProfile;
 #[cfg(feature = "twoc2p-maintenance")]
-pub use maintenance::{KeyError, KeyFault, MaintenanceKeys};
+pub use maintenance::{ActionOptions, KeyError, KeyFault, MaintenanceKeys, PaymentStatus, RefundRow};
 pub use notification::{BrowserReturn, read_browser_return};
 pub use options::{
     Address, InterestType, JsonMember, PayerInfo, PaymentItem, Request3ds, StoreCredentials, SubMerchant,
@@ -58,6 +62,8 @@ use async_trait::async_trait;
 use codes::Api;
 use date::UtcOffset;
 use jwt::Signer;
+#[cfg(feature = "twoc2p-maintenance")]
+use maintenance::Maintenance;
 use response::{TokenAnswer, doubtful};
 use result::Conclusion;
 use std::fmt;
@@ -81,9 +87,7 @@ pub struct TwoC2p {
     signer: Signer,
     base_url: String,
     #[cfg(feature = "twoc2p-maintenance")]
-    maintenance_url: Option<String>,
-    #[cfg(feature = "twoc2p-maintenance")]
-    customer_token_url: Option<String>,
+    maintenance: Option<Maintenance>,
     profile: InvoiceProfile,
     currency: Option<Currency>,
     frontend_return_url: Option<String>,
@@ -156,6 +160,9 @@ impl Gateway for TwoC2p {
     }
 
     fn prepare(&self, key: OperationKey, operation: &Operation) -> Result<Prepared, Refusal> {
+        if acts_on_payment(operation.kind()) {
+            return self.prepare_action(key, operation);
+        }
         let invoice_no = invoice::number(self.profile, key, operation.reference(), operation.attempt_number());
         // Built only to have everything checked before anything is written or sent.
         self.token_claims(key, &invoice_no, operation)?;
@@ -170,7 +177,13 @@ impl Gateway for TwoC2p {
     /// A second use of an invoice number is refused for ever. "Not found" also stands for a page that nobody has used
     /// yet, and comes shortly after real payments; so it proves something only after the page has closed, by two looks,
     /// and then closes the attempt: an invoice number is not used again.
-    fn promise(&self, _kind: OperationKind) -> Promise {
+    fn promise(&self, kind: OperationKind) -> Promise {
+        #[cfg(feature = "twoc2p-maintenance")]
+        if acts_on_payment(kind) {
+            return maintenance::promise(kind);
+        }
+        #[cfg(not(feature = "twoc2p-maintenance"))]
+        let _ = kind;
         let absence = Absence::After {
             since: Since::PageClosed,
             quiet: Duration::ZERO,
@@ -183,6 +196,9 @@ impl Gateway for TwoC2p {
 
     async fn send(&self, instruction: &Instruction) -> Result<Outcome, Failure> {
         let operation = instruction.operation();
+        if acts_on_payment(operation.kind()) {
+            return self.act(instruction).await;
+        }
         let unsent = |reason: &str| Failure::not_executed(FailureKind::Unsupported, reason);
         // By the instant of the first send and not by the present: the same in each retry.
         let opened = instruction.first_sent_at().unix_seconds();
@@ -224,6 +240,9 @@ impl Gateway for TwoC2p {
     }
 
     async fn inquire(&self, record: &Record) -> Result<Inquiry, Failure> {
+        if acts_on_payment(record.kind()) {
+            return self.look(record).await;
+        }
         let result = self.payment_inquiry(record.wire_identity()).await?;
         let key = record.key().to_string();
         let foreign = |echo: &Option<String>| echo.as_ref().is_some_and(|echo| *echo != key);
@@ -231,17 +250,36 @@ impl Gateway for TwoC2p {
         if foreign(&result.user_defined[0]) || foreign(&result.idempotency_id) {
             return Err(mismatch(&result, "the payment of another operation"));
         }
-        match result.conclude(record.payable_until().is_some(), Some(200)) {
+        let first = result.conclude(record.payable_until().is_some(), Some(200));
+        let certain = matches!(first, Conclusion::Says(_)) && !result.is_in_progress();
+        let (conclusion, agreed) = if certain {
+            (first, true)
+        } else {
+            self.second_opinion(record, first).await?
+        };
+        match conclusion {
             Conclusion::Says(outcome) => Ok(Inquiry::Found(outcome)),
             Conclusion::Absent => Ok(Inquiry::Absent {
-                consistent: self.absence_is_consistent(record),
+                consistent: agreed && self.absence_is_consistent(record),
             }),
             Conclusion::Nothing(kind) => Err(doubtful(kind, Api::Payment, result.code.as_deref(), 200)),
         }
     }
 
     fn read_notification(&self, raw: &RawNotification) -> Result<Notification, NotificationError> {
+        #[cfg(feature = "twoc2p-maintenance")]
+        if let Some(token) = maintenance::refund_notice_token(&raw.body) {
+            return self.refund_notice(&token);
+        }
         self.backend_callback(raw)
+    }
+}
+
+/// Is it about what exists already, and not about a new payment?
+const fn acts_on_payment(kind: OperationKind) -> bool {
+    match kind {
+        OperationKind::Charge | OperationKind::Authorize => false,
+        OperationKind::Capture | OperationKind::Void | OperationKind::Refund | OperationKind::Update => true,
     }
 }
 
@@ -277,8 +315,7 @@ impl fmt::Debug for TwoC2p {
         out.field("merchant_id", &self.merchant_id)
             .field("base_url", &self.base_url);
         #[cfg(feature = "twoc2p-maintenance")]
-        out.field("maintenance_url", &self.maintenance_url)
-            .field("customer_token_url", &self.customer_token_url);
+        out.field("maintenance", &self.maintenance);
         out.field("profile", &self.profile).finish_non_exhaustive()
     }
 }

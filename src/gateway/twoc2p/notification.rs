@@ -84,7 +84,7 @@ fn about(result: &PaymentResult, invoice_no: String) -> Option<About> {
 }
 
 /// What makes a delivery recognisable as a repeat. A JSON array, so that no value can run into the next.
-fn event_id(parts: [&str; 4]) -> String {
+pub(super) fn event_id(parts: [&str; 4]) -> String {
     serde_json::Value::from(parts.to_vec()).to_string()
 }
 

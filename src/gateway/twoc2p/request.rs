@@ -48,7 +48,9 @@ impl TwoC2p {
         claims.text("currencyCode", amount.currency().code());
         claims.optional("paymentExpiry", self.expiry(operation, options)?.as_deref());
         claims.text("userDefined1", &key.to_string());
-        user_defined(operation, &mut claims)?;
+        for (name, text) in user_defined(operation)? {
+            claims.text(name, &text);
+        }
         for (name, default) in [
             ("frontendReturnUrl", &self.frontend_return_url),
             ("backendReturnUrl", &self.backend_return_url),
@@ -76,7 +78,7 @@ impl TwoC2p {
         Object::new().text("payload", &self.signer.sign(claims)).finish()
     }
 
-    fn check_currency(&self, currency: Currency) -> Result<(), Invalid> {
+    pub(super) fn check_currency(&self, currency: Currency) -> Result<(), Invalid> {
         match self.currency {
             Some(only) if only != currency => {
                 Err(Invalid::new("amount", "is not in the currency of the merchant account"))
@@ -164,13 +166,14 @@ fn html(text: &str) -> String {
     out
 }
 
-/// The merchant's pairs as `name=value`, in the order of their names.
-fn user_defined(operation: &Operation, claims: &mut Object) -> Result<(), Invalid> {
+/// The merchant's pairs as `name=value`, in the order of their names, each with the member that it goes into.
+pub(super) fn user_defined(operation: &Operation) -> Result<Vec<(&'static str, String)>, Invalid> {
     let pairs = operation.metadata_pairs();
     if pairs.len() > PAIRS.len() {
         return Err(Invalid::new("metadata", "2C2P has room for four pairs"));
     }
-    for (field, (name, value)) in PAIRS.iter().zip(pairs) {
+    let mut members = Vec::with_capacity(pairs.len());
+    for (field, (name, value)) in PAIRS.into_iter().zip(pairs) {
         let text = format!("{name}={value}");
         if text.chars().count() > USER_DEFINED {
             return Err(Invalid::new(
@@ -178,7 +181,7 @@ fn user_defined(operation: &Operation, claims: &mut Object) -> Result<(), Invali
                 "a pair is longer than 150 characters with its name",
             ));
         }
-        claims.text(field, &text);
+        members.push((field, text));
     }
-    Ok(())
+    Ok(members)
 }

@@ -235,6 +235,11 @@ impl PaymentResult {
         }
     }
 
+    /// Is it "in progress", which is said of unpaid pages as well?
+    pub(super) fn is_in_progress(&self) -> bool {
+        self.class == Class::InProgress
+    }
+
     /// The code and its meaning in our words, for a person.
     pub(super) fn explain(&self) -> String {
         explain(Api::Payment, self.code.as_deref())
