@@ -37,8 +37,8 @@ pub enum Fault {
     HtmlAfterEffect,
     /// Turned away by a rate limiter: HTTP 429, nothing done, nothing stored.
     Throttle,
-    /// HTTP 409, as if an earlier request with the same key were still running; nothing done. A gateway that has no
-    /// such answer (2C2P) says 503.
+    /// HTTP 409, as if an earlier request with the same key were still running; nothing done. 2C2P's
+    /// payment API, which has no such answer, says 503; its maintenance API says respCode 51.
     StillRunning,
 }
 

@@ -131,7 +131,7 @@ impl Gate {
 #[async_trait]
 pub(super) trait Handler: fmt::Debug + Send + Sync + 'static {
     /// Can a request of this kind never move money?
-    fn is_inquiry(&self, method: &str, path: &str) -> bool;
+    fn is_inquiry(&self, method: &str, path: &str, body: &[u8]) -> bool;
 
     /// Executes the request. When `breaks` is set and it is really executed, the gateway answers, and remembers, an
     /// internal error instead.
@@ -336,7 +336,7 @@ impl Shared {
             .collect();
         let method = head.method.as_str().to_owned();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        let inquiry = self.handler.is_inquiry(&method, &path);
+        let inquiry = self.handler.is_inquiry(&method, &path, &body);
         // Both locks at once, so that the log has the order in which the plan was used up.
         let mut faults = lock(&self.faults);
         let request = LoggedRequest {

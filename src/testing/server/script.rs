@@ -273,7 +273,7 @@ impl fmt::Debug for Script {
 
 #[async_trait]
 impl Handler for Script {
-    fn is_inquiry(&self, method: &str, _path: &str) -> bool {
+    fn is_inquiry(&self, method: &str, _path: &str, _body: &[u8]) -> bool {
         method == "GET"
     }
 

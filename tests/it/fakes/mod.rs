@@ -1,7 +1,9 @@
 //! The fake gateways, spoken to with a plain HTTP client: nothing of the crate's adapters is in between.
 
+mod sealing;
 mod stripe;
 mod twoc2p;
+mod twoc2p_maintenance;
 mod wire;
 
 use payonce::clock::{Clock, Timestamp};

@@ -10,17 +10,17 @@ use serde_json::Value;
 use std::time::Duration;
 
 const SECRET: &str = "TESTONLY2C2P0001TESTONLY2C2P0001TESTONLY2C2P0001TESTONLY2C2P0001";
-const ORDER: &str = r#"{"merchantID":"TESTM01","invoiceNo":"INV7001","description":"two tickets","amount":2000.10,
+pub(super) const ORDER: &str = r#"{"merchantID":"TESTM01","invoiceNo":"INV7001","description":"two tickets","amount":2000.10,
     "currencyCode":"THB","idempotencyID":"k1","userDefined1":"order-7001"}"#;
 
-struct Shop {
-    server: FakeTwoC2p,
-    client: reqwest::Client,
-    clock: ManualClock,
+pub(super) struct Shop {
+    pub(super) server: FakeTwoC2p,
+    pub(super) client: reqwest::Client,
+    pub(super) clock: ManualClock,
 }
 
 impl Shop {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (clock, shared) = manual_clock();
         let server = FakeTwoC2p::start(Bank::new(), "TESTM01", SECRET);
         server.set_clock(shared);
@@ -31,7 +31,7 @@ impl Shop {
         }
     }
 
-    fn bank(&self) -> Bank {
+    pub(super) fn bank(&self) -> Bank {
         self.server.bank()
     }
 
@@ -44,12 +44,12 @@ impl Shop {
         Answer::of(request.header("Content-Type", "application/json").body(body.into())).await
     }
 
-    async fn token(&self, claims: &str) -> Answer {
+    pub(super) async fn token(&self, claims: &str) -> Answer {
         self.post("paymentToken", seal(claims, SECRET)).await
     }
 
     /// The code of a signed inquiry.
-    async fn inquire(&self, invoice: &str) -> String {
+    pub(super) async fn inquire(&self, invoice: &str) -> String {
         let claims = format!(r#"{{"merchantID":"TESTM01","invoiceNo":"{invoice}"}}"#);
         let answer = self.post("paymentInquiry", seal(&claims, SECRET)).await;
         text(&open(&answer.text), "respCode")

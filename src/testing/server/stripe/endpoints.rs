@@ -94,7 +94,7 @@ impl Account {
 
 #[async_trait]
 impl Handler for Account {
-    fn is_inquiry(&self, method: &str, _path: &str) -> bool {
+    fn is_inquiry(&self, method: &str, _path: &str, _body: &[u8]) -> bool {
         method == "GET"
     }
 

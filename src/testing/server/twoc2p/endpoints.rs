@@ -3,6 +3,8 @@
 use super::DirectPayment;
 use super::invoices::{Books, Invoice, State, TOKEN_LIFETIME, instant, plain};
 use super::jwt::{self, Claims, Rejected};
+use super::maintenance::{is_action, only_looks};
+use super::settlement::After;
 use crate::money::{Currency, Money};
 use crate::secret::Secret;
 use crate::testing::server::http::{Gate, Handler, TurnedAway};
@@ -91,6 +93,10 @@ impl Merchant {
             state: State::Issued,
             fingerprint: asked.fingerprint,
             hidden: 0,
+            after: After {
+                preauth: claims.text("transactionMode").as_deref() == Some("PREAUTH"),
+                ..After::default()
+            },
         };
         let open = books.is_open(&invoice);
         books.invoices.insert(number.clone(), invoice);
@@ -172,11 +178,14 @@ impl Merchant {
 
 #[async_trait]
 impl Handler for Merchant {
-    fn is_inquiry(&self, _method: &str, path: &str) -> bool {
-        endpoint(path) == Some("paymentinquiry".to_owned())
+    fn is_inquiry(&self, _method: &str, path: &str, body: &[u8]) -> bool {
+        endpoint(path).as_deref() == Some("paymentinquiry") || is_action(path) && only_looks(body)
     }
 
     async fn execute(&self, request: &LoggedRequest, gate: Gate, breaks: bool) -> Reply {
+        if request.method == "POST" && is_action(&request.path) {
+            return self.maintain(request, gate, breaks).await;
+        }
         gate.pass().await;
         let found = endpoint(&request.path).filter(|_| request.method == "POST");
         let result = match found.as_deref() {
@@ -196,7 +205,10 @@ impl Handler for Merchant {
         result.unwrap_or_else(|code| self.refuse(code))
     }
 
-    fn turn_away(&self, _request: &LoggedRequest, why: TurnedAway) -> Reply {
+    fn turn_away(&self, request: &LoggedRequest, why: TurnedAway) -> Reply {
+        if is_action(&request.path) {
+            return self.turn_away_action(request, why);
+        }
         // None of these is documented; each says by its HTTP status what it is.
         match why {
             TurnedAway::Error => Reply::new(500).json(plain("0999")),

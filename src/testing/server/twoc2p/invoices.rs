@@ -1,5 +1,7 @@
 //! Invoices, their pages and tokens, and the results that inquiries and callbacks carry.
 
+use super::maintenance::Maintenance;
+use super::settlement::{After, Stage};
 use super::{AmountForm, GATEWAY};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::money::Money;
@@ -21,6 +23,7 @@ pub(super) struct Books {
     pub(super) bank: Bank,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
+    pub(super) maintenance: Maintenance,
     pub(super) invoices: HashMap<String, Invoice>,
     /// In the order in which they were issued.
     pub(super) numbers: Vec<String>,
@@ -58,6 +61,7 @@ pub(super) struct Invoice {
     pub(super) fingerprint: Vec<(String, String)>,
     /// How many inquiries still do not see the payment.
     pub(super) hidden: u32,
+    pub(super) after: After,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +91,7 @@ impl Books {
                 zone: 7 * 60,
                 direct: VecDeque::new(),
             },
+            maintenance: Maintenance::default(),
             invoices: HashMap::new(),
             numbers: Vec::new(),
             tokens: HashMap::new(),
@@ -106,7 +111,7 @@ impl Books {
         token
     }
 
-    fn tran_ref(&mut self) -> String {
+    pub(super) fn tran_ref(&mut self) -> String {
         self.transactions += 1;
         format!("{}", 8_000_000 + self.transactions)
     }
@@ -114,13 +119,13 @@ impl Books {
     /// Can the payer still pay on the page?
     pub(super) fn is_open(&self, invoice: &Invoice) -> bool {
         let unpaid = !matches!(invoice.state, State::Paid { .. });
-        unpaid && self.clock.now() < invoice.expires_at
+        unpaid && !invoice.after.voided && self.clock.now() < invoice.expires_at
     }
 
     /// Money moves for the invoice, and the result is `code`.
     pub(super) fn pay(&mut self, number: &str, code: &str) {
         let tran_ref = self.tran_ref();
-        let hidden = self.settings.inquiry_lag;
+        let (hidden, now) = (self.settings.inquiry_lag, self.clock.now());
         let Some(invoice) = self.invoices.get_mut(number) else {
             return;
         };
@@ -129,7 +134,13 @@ impl Books {
             tran_ref: tran_ref.clone(),
         };
         invoice.hidden = hidden;
-        let mut movement = Movement::new(OperationKind::Charge, number, GATEWAY, tran_ref, invoice.amount)
+        invoice.after.paid_at = Some(now);
+        let kind = if invoice.after.preauth {
+            OperationKind::Authorize
+        } else {
+            OperationKind::Charge
+        };
+        let mut movement = Movement::new(kind, number, GATEWAY, tran_ref, invoice.amount)
             .with_key(invoice.idempotency_id.clone())
             .with_identity(number);
         for (_, value) in &invoice.user_defined {
@@ -160,7 +171,7 @@ impl Books {
             return plain(&settings.unknown_code);
         }
         let mut invoice = invoice.clone();
-        if invoice.state == State::Issued {
+        if invoice.state == State::Issued && !invoice.after.voided {
             let expired = self.clock.now() >= invoice.expires_at;
             if !expired {
                 return plain(&settings.unpaid_code);
@@ -183,6 +194,11 @@ impl Books {
         let (code, tran_ref) = match &invoice.state {
             State::Issued => (self.settings.unpaid_code.as_str(), ""),
             State::Failed { code, tran_ref } | State::Paid { code, tran_ref } => (code.as_str(), tran_ref.as_str()),
+        };
+        let code = match self.stage(invoice) {
+            Stage::Voided => "4047",
+            Stage::GivenBack => "4120",
+            Stage::Unpaid | Stage::Failed | Stage::Expired | Stage::Approved | Stage::Ready | Stage::Settled => code,
         };
         let paid = matches!(invoice.state, State::Paid { .. });
         let mut claims = Map::new();
@@ -250,7 +266,7 @@ fn written(amount: Money, form: AmountForm) -> String {
 }
 
 /// `yyyyMMddHHmmss` in the merchant's zone, which is not said.
-fn local(now: Timestamp, zone: i32) -> String {
+pub(super) fn local(now: Timestamp, zone: i32) -> String {
     let offset = jiff::tz::Offset::from_seconds(zone * 60).unwrap_or(jiff::tz::Offset::UTC);
     match jiff::Timestamp::from_millisecond(now.unix_millis()) {
         Ok(instant) => offset.to_datetime(instant).strftime("%Y%m%d%H%M%S").to_string(),
@@ -278,7 +294,9 @@ pub(super) fn description(code: &str) -> &'static str {
         "0999" => "System error",
         "2001" => "Transaction in progress",
         "2002" => "Transaction not found",
+        "4047" => "Transaction is cancelled by the merchant",
         "4051" => "Insufficient funds",
+        "4120" => "Refunded",
         "5009" => "Payment expired",
         "5017" => "Paid after expiry",
         "9004" => "A value is invalid",

@@ -1,8 +1,17 @@
 //! A 2C2P that runs on this machine, with a bank behind it.
 
+mod callbacks;
 mod endpoints;
+mod envelope;
 mod invoices;
 mod jwt;
+mod maintenance;
+mod process;
+mod refunds;
+mod settlement;
+mod xml;
+
+pub use refunds::RefundRows;
 
 use super::http::{Hold, LoggedRequest, Server};
 use crate::clock::Clock;
@@ -237,7 +246,8 @@ impl FakeTwoC2p {
     pub fn pay_late(&self, invoice: &str) -> bool {
         let mut books = self.merchant.books();
         let found = existing(books.invoices.get(invoice).cloned(), invoice);
-        let late = !books.is_open(&found) && !matches!(found.state, State::Paid { .. });
+        let paid = matches!(found.state, State::Paid { .. });
+        let late = !books.is_open(&found) && !paid && !found.after.voided;
         if late {
             books.pay(invoice, "5017");
         }
