@@ -7,7 +7,7 @@ use payonce::clock::Clock;
 use payonce::engine::{Builder, Payments};
 use payonce::error::Error;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
-use payonce::gateway::twoc2p::TwoC2p;
+use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p};
 use payonce::journal::{Journal, MemoryJournal};
 use payonce::money::{Currency, Money};
 use payonce::operation::Operation;
@@ -15,7 +15,7 @@ use payonce::outcome::Outcome;
 use payonce::record::HistoryLine;
 use payonce::retry::RetryPolicy;
 use payonce::testing::ManualClock;
-use payonce::testing::server::{LoggedRequest, Reply, ScriptedServer};
+use payonce::testing::server::{FakeTwoC2p, LoggedRequest, Reply, ScriptedServer};
 use payonce::transport::{Http, Transport};
 use std::future::Future;
 use std::process::Command;
@@ -56,6 +56,8 @@ pub(crate) struct Site {
     pub(crate) stripe: Option<String>,
     /// Instead of `https://pgw.2c2p.com/payment/4.3`.
     pub(crate) twoc2p: Option<String>,
+    /// 2C2P's maintenance API, and the keys for it.
+    pub(crate) maintenance: Option<(String, MaintenanceKeys)>,
 }
 
 impl Wired {
@@ -63,15 +65,25 @@ impl Wired {
     pub(crate) fn stripe(url: impl Into<String>) -> Self {
         Self::new(Site {
             stripe: Some(url.into()),
-            twoc2p: None,
+            ..Site::default()
         })
     }
 
     /// A shop that has an account at 2C2P alone.
     pub(crate) fn twoc2p(url: impl Into<String>) -> Self {
         Self::new(Site {
-            stripe: None,
             twoc2p: Some(url.into()),
+            ..Site::default()
+        })
+    }
+
+    /// A shop that has an account at this fake alone, and the keys for its maintenance API.
+    pub(crate) fn maintained(fake: &FakeTwoC2p) -> Self {
+        let keys = MaintenanceKeys::new(fake.merchant_private_key(), fake.gateway_certificate()).unwrap();
+        Self::new(Site {
+            twoc2p: Some(fake.base_url()),
+            maintenance: Some((fake.maintenance_url(), keys)),
+            ..Site::default()
         })
     }
 
@@ -123,7 +135,11 @@ impl Wired {
             builder = builder.gateway(Arc::new(stripe.unwrap()));
         }
         if let Some(url) = &site.twoc2p {
-            let twoc2p = TwoC2p::builder(MERCHANT, MERCHANT_SECRET).base_url(url);
+            let mut twoc2p = TwoC2p::builder(MERCHANT, MERCHANT_SECRET).base_url(url);
+            if let Some((url, keys)) = &site.maintenance {
+                twoc2p = twoc2p.maintenance_url(url).maintenance_keys(keys.clone());
+                twoc2p = twoc2p.second_opinions(1_000, 1_000);
+            }
             let twoc2p = twoc2p.transport(Arc::clone(&HTTP)).clock(shared()).build();
             builder = builder.gateway(Arc::new(twoc2p.unwrap()));
         }

@@ -35,7 +35,7 @@ struct Stored {
     amount: Option<StoredMoney>,
     target_ref: Option<String>,
     target_identity: Option<String>,
-    /// Not in the rows of the first versions; absent is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     target_amount: Option<StoredMoney>,
     state: StoredState,
     gateway_ref: Option<String>,

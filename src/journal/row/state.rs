@@ -51,7 +51,7 @@ pub(super) struct StoredFailed {
     decline_code: Option<String>,
     advice: Option<String>,
     gateway_ref: Option<String>,
-    /// Not in the rows of the first versions; absent is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     settled: Option<StoredMoney>,
     evidence: StoredEvidence,
     at: Option<i64>,

@@ -201,7 +201,7 @@ pub fn outcomes() -> Vec<Outcome> {
             decline_code: Some("insufficient_funds".to_owned()),
             advice: Some("try_again_later".to_owned()),
             gateway_ref: gateway_ref.clone(),
-            settled: Some(Money::from_minor(1500, Currency::THB)),
+            settled: None,
             payer_may_retry: false,
             evidence: evidence(),
             at,

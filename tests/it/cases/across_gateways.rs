@@ -27,6 +27,7 @@ impl Counter {
         let shop = Wired::new(Site {
             stripe: Some(stripe.base_url()),
             twoc2p: Some(twoc2p.base_url()),
+            ..Site::default()
         });
         stripe.set_clock(Arc::clone(&shop.clock) as _);
         twoc2p.set_clock(Arc::clone(&shop.clock) as _);

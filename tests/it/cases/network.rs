@@ -115,7 +115,7 @@ fn shop_at_400_ms(server: &ScriptedServer) -> Wired {
     let clock = ManualClock::at(NOW.after(Duration::from_millis(400)));
     let site = crate::wired::Site {
         stripe: Some(server.url()),
-        twoc2p: None,
+        ..crate::wired::Site::default()
     };
     Wired::on(site, Arc::new(MemoryJournal::new()), clock, |builder| builder)
 }

@@ -92,14 +92,14 @@ impl Watched {
     fn stripe(server: &ScriptedServer) -> Self {
         Self::new(Site {
             stripe: Some(server.url()),
-            twoc2p: None,
+            ..Site::default()
         })
     }
 
     fn twoc2p(server: &ScriptedServer) -> Self {
         Self::new(Site {
-            stripe: None,
             twoc2p: Some(format!("{}/payment/4.3", server.url())),
+            ..Site::default()
         })
     }
 

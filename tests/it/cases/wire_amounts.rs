@@ -33,6 +33,7 @@ impl Counter {
         let shop = Wired::new(Site {
             stripe: Some(stripe.base_url()),
             twoc2p: Some(twoc2p.base_url()),
+            ..Site::default()
         });
         stripe.set_clock(std::sync::Arc::clone(&shop.clock) as _);
         twoc2p.set_clock(std::sync::Arc::clone(&shop.clock) as _);

@@ -206,7 +206,7 @@ async fn c64_a_captured_payment_cannot_be_voided_and_a_cancelled_one_is() {
         ))
     };
     let captured = refused(r#""status":"succeeded","amount_received":2000"#);
-    check(&send(&void(), json(400, &captured)).await, "failed already_done");
+    check(&send(&void(), json(400, &captured)).await, "failed settled");
     let cancelled = refused(r#""status":"canceled""#);
     check(&send(&void(), json(400, &cancelled)).await, "succeeded");
     let processing = refused(r#""status":"processing""#);

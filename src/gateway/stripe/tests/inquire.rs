@@ -51,7 +51,7 @@ async fn heard_answer(operation: &Operation, body: &str) -> Record {
 #[track_caller]
 fn check(inquiry: &Result<Inquiry, Failure>, expected: &str) {
     let text = match inquiry {
-        Ok(Inquiry::Found(outcome)) => word(&Ok(outcome.clone())),
+        Ok(Inquiry::Found(outcome) | Inquiry::Similar(outcome)) => word(&Ok(outcome.clone())),
         Ok(Inquiry::Absent { consistent: true }) => "absent".to_owned(),
         Ok(Inquiry::Absent { consistent: false }) => "not found".to_owned(),
         Err(failure) => word(&Err(failure.clone())),
@@ -450,7 +450,7 @@ async fn a_void_is_told_by_the_payment_and_its_event() {
     let (inquiry, _) = inquire(&record(&void()), [payment(r#""status":"requires_capture""#)]).await;
     check(&inquiry, "absent");
     let (inquiry, _) = inquire(&record(&void()), [payment(r#""status":"succeeded""#)]).await;
-    check(&inquiry, "failed already_done");
+    check(&inquiry, "failed settled");
 
     let close = Operation::void("v-1", on("cs_1")).unwrap();
     let session = |status: &str| {
@@ -465,7 +465,7 @@ async fn a_void_is_told_by_the_payment_and_its_event() {
     let (inquiry, _) = inquire(&record(&close), [session("open")]).await;
     check(&inquiry, "absent");
     let (inquiry, _) = inquire(&record(&close), [session("complete")]).await;
-    check(&inquiry, "failed already_done");
+    check(&inquiry, "failed settled");
 }
 
 #[tokio::test]

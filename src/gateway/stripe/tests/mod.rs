@@ -196,6 +196,7 @@ fn record(operation: &Operation) -> Record {
         Some(Target::Gateway(id)) => Some(PaymentTarget {
             gateway_ref: Some(id.clone()),
             wire_identity: None,
+            amount: None,
         }),
         _ => None,
     };

@@ -292,6 +292,7 @@ async fn a_target_that_the_journal_resolved_to_something_unusable_is_not_sent() 
         record.target = Some(PaymentTarget {
             gateway_ref: target.map(GatewayRef::new),
             wire_identity: None,
+            amount: None,
         });
         let script = Script::new([]);
         let instruction = record

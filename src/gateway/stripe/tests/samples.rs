@@ -94,7 +94,7 @@ async fn payment_intents_for_a_capture_and_for_a_void() {
     let void = Operation::void("v-1", on(id)).unwrap();
     let table = [
         ("canceled.json", "succeeded"),
-        ("succeeded.json", "failed already_done"),
+        ("succeeded.json", "failed settled"),
         ("requires_capture.json", "maybe Unreadable"),
     ];
     check(&void, "payment_intent", &table).await;
@@ -166,7 +166,7 @@ const EXCHANGES: [(&str, &str); 30] = [
     ("400_idempotency_endpoint_mismatch.json", "maybe Duplicate"),
     ("400_idempotency_params_mismatch.json", "maybe Duplicate"),
     ("400_parameter_missing.json", "failed invalid"),
-    ("400_payment_intent_unexpected_state_cancel.json", "failed already_done"),
+    ("400_payment_intent_unexpected_state_cancel.json", "failed settled"),
     (
         "400_payment_intent_unexpected_state_capture.json",
         "succeeded 20.00 USD",

@@ -83,7 +83,7 @@ pub(super) fn promise(kind: OperationKind) -> Promise {
 impl TwoC2p {
     pub(super) fn prepare_action(&self, key: OperationKey, operation: &Operation) -> Result<Prepared, Refusal> {
         if self.maintenance.is_none() {
-            let what = format!("{} at 2C2P needs the account's maintenance keys", operation.kind());
+            let what = format!("{} at 2C2P needs the maintenance API's keys", operation.kind());
             return Err(Refusal::Unsupported(what));
         }
         if let Some(amount) = operation.amount() {

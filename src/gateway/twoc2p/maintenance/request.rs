@@ -242,6 +242,7 @@ mod tests {
 
     #[test]
     fn c49_amounts_have_two_decimals_and_nothing_else() {
+        let dinar = Currency::parse("KWD").unwrap();
         for (text, currency, expected) in [
             ("1234.5", Currency::THB, "1234.50"),
             ("1234567.00", Currency::THB, "1234567.00"),
@@ -249,15 +250,11 @@ mod tests {
             ("0.05", Currency::THB, "0.05"),
             ("99999999.99", Currency::THB, "99999999.99"),
             ("500", Currency::JPY, "500.00"),
-            ("1.230", Currency::KWD, "1.23"),
+            ("1.230", dinar, "1.23"),
         ] {
             assert_eq!(action_amount(Money::parse(text, currency).unwrap()).unwrap(), expected);
         }
-        for (text, currency) in [
-            ("100000000", Currency::THB),
-            ("1.234", Currency::KWD),
-            ("0", Currency::THB),
-        ] {
+        for (text, currency) in [("100000000", Currency::THB), ("1.234", dinar), ("0", Currency::THB)] {
             assert!(action_amount(Money::parse(text, currency).unwrap()).is_err(), "{text}");
         }
     }

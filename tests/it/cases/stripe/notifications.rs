@@ -118,7 +118,7 @@ async fn c54_a_stored_event_is_applied_by_a_new_process() {
 fn open(journal: Arc<dyn Journal>, url: String) -> Wired {
     let site = Site {
         stripe: Some(url),
-        twoc2p: None,
+        ..Site::default()
     };
     // Later: what counts for a signature is when the event was received.
     let clock = ManualClock::at(NOW.after(Duration::from_secs(3600)));
