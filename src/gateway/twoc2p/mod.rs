@@ -14,6 +14,7 @@
 
 mod amount;
 mod builder;
+pub mod calls;
 pub mod codes;
 mod date;
 mod host;
