@@ -40,7 +40,8 @@ impl TwoC2p {
     /// Asks for a provider's rates from `currency` (page `api-exchange-rate`, path `ExchangeRate/secure`), without a
     /// payment. Provider codes stand on the page `reference-codes`.
     ///
-    /// Question and answer are signed.
+    /// Question and answer are signed. An older answer to the same question is signed as well: mind
+    /// [`expires_at`](ExchangeRates::expires_at).
     ///
     /// # Errors
     /// A [`Failure`]: no answer, or none that is signed, about this merchant and currency, and good; [`Failure::code`]
