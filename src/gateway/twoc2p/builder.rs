@@ -244,3 +244,81 @@ fn check_id(field: &'static str, id: &str) -> Result<(), Invalid> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::twoc2p::tests::{SECRET, Scripted};
+
+    #[test]
+    fn an_account_has_the_addresses_of_its_host_unless_others_are_given() {
+        let base = || TwoC2p::builder("TESTM01", SECRET).transport(Arc::new(Scripted::default()));
+        let of = |builder: TwoC2pBuilder| builder.build().unwrap().base_url;
+        assert_eq!(of(base()), "https://pgw.2c2p.com/payment/4.3");
+        assert_eq!(of(base().sandbox()), "https://sandbox-pgw.2c2p.com/payment/4.3");
+        assert_eq!(of(base().host(Host::Vietnam)), "https://pgw.m-pay.vn/payment/4.3");
+        assert_eq!(
+            of(base().base_url("http://127.0.0.1:1/a/").sandbox()),
+            "http://127.0.0.1:1/a"
+        );
+        let error = base().host(Host::Indonesia).build().unwrap_err();
+        assert!(matches!(error, BuildError::Invalid(invalid) if invalid.field() == "base_url"));
+        assert!(
+            base()
+                .host(Host::Indonesia)
+                .base_url("https://pgw.example/")
+                .build()
+                .is_ok()
+        );
+    }
+
+    #[cfg(feature = "twoc2p-maintenance")]
+    #[test]
+    fn the_other_addresses_follow_the_host_and_never_a_test_server_s_account_into_production() {
+        let base = || TwoC2p::builder("TESTM01", SECRET).transport(Arc::new(Scripted::default()));
+        let of = |builder: TwoC2pBuilder| {
+            let account = builder.build().unwrap();
+            (account.maintenance_url, account.customer_token_url)
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let production = some("https://t.2c2p.com/PaymentAction/2.0/action");
+        assert_eq!(
+            of(base()),
+            (
+                production.clone(),
+                some("https://pgw.2c2p.com/customertoken/3.0/CustomerToken")
+            )
+        );
+        assert_eq!(of(base().base_url("http://127.0.0.1:1/")), (None, None));
+        let here = base()
+            .base_url("http://127.0.0.1:1/")
+            .maintenance_url("http://127.0.0.1:1/action/");
+        assert_eq!(of(here), (some("http://127.0.0.1:1/action"), None));
+        assert_eq!(
+            of(base().host(Host::Production).base_url("https://pgw.example/")).0,
+            production
+        );
+        let indonesia = base().host(Host::Indonesia).base_url("https://pgw.example/");
+        let indonesia = indonesia.customer_token_url("https://tokens.example/CustomerToken");
+        assert_eq!(
+            of(indonesia),
+            (
+                some("https://pgwcore.dp.alipay.com/PaymentAction/2.0/action"),
+                some("https://tokens.example/CustomerToken")
+            )
+        );
+        for (field, builder) in [
+            ("maintenance_url", base().maintenance_url("http://t.2c2p.com/TESTONLY")),
+            (
+                "customer_token_url",
+                base().customer_token_url("https://user:TESTONLY@tokens.example/"),
+            ),
+        ] {
+            let Err(BuildError::Invalid(invalid)) = builder.build() else {
+                panic!("{field}");
+            };
+            assert_eq!(invalid.field(), field);
+            assert!(!invalid.to_string().contains("TESTONLY"));
+        }
+    }
+}

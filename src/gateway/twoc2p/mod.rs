@@ -10,11 +10,16 @@
 //!   token request was not accepted.
 //! * A decline on the page is not the end: the payer may try another card until the page closes.
 //!
+//! What a payer's screen needs besides (how far the payment has come, channels, stored cards, rates of exchange,
+//! instructions for the counter) is in [`calls`]; these read, and most of their answers nobody signs. Which of 2C2P's
+//! addresses an account uses is its [`Host`].
+//!
 //! Voids, captures and refunds go through 2C2P's maintenance API: feature `twoc2p-maintenance`, and the account's
 //! `maintenance_keys`. Without them they are refused as unsupported.
 
 mod amount;
 mod builder;
+pub mod calls;
 pub mod codes;
 mod date;
 mod host;

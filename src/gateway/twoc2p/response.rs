@@ -11,7 +11,7 @@ use crate::secret::Secret;
 use crate::transport::{Response, excerpt, scrub};
 
 /// An answer in one of 2C2P's two forms. Only the first proves who wrote it.
-enum Reply {
+pub(super) enum Reply {
     /// `{"payload":"<JWT>"}`, with our signature.
     Signed(Members),
     /// `{"respCode":...,"respDesc":...}`: a normal form for errors, written by anybody.
@@ -122,8 +122,13 @@ pub(super) fn flow_answer(response: &Response, signer: &Signer) -> Result<Pendin
 
 /// Reads the answer to an inquiry; one that is not signed says nothing.
 pub(super) fn inquiry_answer(response: &Response, signer: &Signer) -> Result<PaymentResult, Failure> {
+    Ok(PaymentResult::read(&signed_answer(response, signer)?))
+}
+
+/// The claims of an answer that has to be signed.
+pub(super) fn signed_answer(response: &Response, signer: &Signer) -> Result<Members, Failure> {
     match open(response, signer)? {
-        Reply::Signed(members) => Ok(PaymentResult::read(&members)),
+        Reply::Signed(members) => Ok(members),
         Reply::Plain(members) => {
             let code = code(&members);
             let kind = match code.as_deref().map(|code| class(Api::Payment, code)) {
@@ -160,7 +165,7 @@ fn evidence(members: &Members, code: &str, status: u16) -> Evidence {
 }
 
 /// No status but 200 is documented, so that no other is an answer of the gateway.
-fn open(response: &Response, signer: &Signer) -> Result<Reply, Failure> {
+pub(super) fn open(response: &Response, signer: &Signer) -> Result<Reply, Failure> {
     if response.status >= 500 {
         return Err(unreadable(FailureKind::ServerFault, response, "a server fault"));
     }

@@ -370,6 +370,7 @@ pub(super) fn explain(api: Api, code: Option<&str>) -> String {
     }
 }
 
-fn money(json: Option<&str>, currency: Option<&str>) -> Option<Money> {
+/// An amount and its currency, where both can be read exactly.
+pub(super) fn money(json: Option<&str>, currency: Option<&str>) -> Option<Money> {
     amount::from_wire(json?, Currency::parse(currency?).ok()?)
 }

@@ -1,5 +1,6 @@
 //! The adapter against a network that is a list of answers.
 
+mod calls;
 mod direct;
 mod fixtures;
 mod inquire;
