@@ -83,3 +83,68 @@ impl Settings {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::twoc2p::maintenance::samples::merchant;
+    use crate::gateway::twoc2p::tests::Scripted;
+    use crate::gateway::twoc2p::{BuildError, TwoC2p};
+    use std::sync::Arc;
+
+    fn base() -> TwoC2pBuilder {
+        let account = TwoC2p::builder("TESTM01", "TESTONLY").transport(Arc::new(Scripted::default()));
+        account.maintenance_keys(merchant())
+    }
+
+    fn addresses(builder: TwoC2pBuilder) -> (String, Option<String>) {
+        let maintenance = builder.build().unwrap().maintenance.unwrap();
+        (maintenance.url, maintenance.customer_token_url)
+    }
+
+    #[track_caller]
+    fn fault(builder: TwoC2pBuilder) -> Invalid {
+        match builder.build() {
+            Err(BuildError::Invalid(invalid)) => invalid,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn addresses_follow_the_host_and_never_a_test_server_s_account_into_production() {
+        let production = "https://t.2c2p.com/PaymentAction/2.0/action";
+        let tokens = "https://pgw.2c2p.com/customertoken/3.0/CustomerToken";
+        assert_eq!(addresses(base()), (production.to_owned(), Some(tokens.to_owned())));
+        let elsewhere = base().base_url("http://127.0.0.1:1/");
+        assert_eq!(fault(elsewhere.clone()).field(), "maintenance_url");
+        let here = addresses(elsewhere.maintenance_url("http://127.0.0.1:1/action/"));
+        assert_eq!(here, ("http://127.0.0.1:1/action".to_owned(), None));
+        let chosen = base().host(Host::Production).base_url("https://pgw.example/");
+        assert_eq!(addresses(chosen).0, production);
+        let indonesia = base().host(Host::Indonesia).base_url("https://pgw.example/");
+        let indonesia = indonesia.customer_token_url("https://tokens.example/CustomerToken");
+        let published = "https://pgwcore.dp.alipay.com/PaymentAction/2.0/action";
+        let given = Some("https://tokens.example/CustomerToken".to_owned());
+        assert_eq!(addresses(indonesia), (published.to_owned(), given));
+    }
+
+    #[test]
+    fn a_setting_that_does_not_fit_is_named_and_not_repeated() {
+        for (field, builder) in [
+            ("maintenance_url", base().maintenance_url("http://t.2c2p.com/TESTONLY")),
+            (
+                "customer_token_url",
+                base().customer_token_url("https://user:TESTONLY@tokens.example/"),
+            ),
+            ("refund_notify_url", base().refund_notify_url("javascript:TESTONLY")),
+            (
+                "refund_notify_url",
+                base().refund_notify_url(format!("https://shop.example/{}", "x".repeat(250))),
+            ),
+        ] {
+            let invalid = fault(builder);
+            assert_eq!(invalid.field(), field);
+            assert!(!invalid.to_string().contains("TESTONLY"), "{invalid}");
+        }
+    }
+}
