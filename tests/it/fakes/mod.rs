@@ -1,6 +1,6 @@
 //! The fake gateways, spoken to with a plain HTTP client: nothing of the crate's adapters is in between.
 
-mod sealing;
+pub(crate) mod sealing;
 mod stripe;
 mod twoc2p;
 mod twoc2p_maintenance;
