@@ -3,6 +3,7 @@
 mod der;
 mod envelope;
 mod keys;
+mod passphrase;
 mod xml;
 
 #[cfg(test)]
