@@ -35,7 +35,7 @@ pub(super) struct OwnKey {
 }
 
 /// A key of the maintenance API cannot be used. Says which one; the source says why. Nothing of the key is repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The merchant's private key.
