@@ -20,6 +20,7 @@ mod keys;
 mod look;
 mod notice;
 mod options;
+mod passphrase;
 mod refunds;
 mod request;
 mod settings;
@@ -68,7 +69,7 @@ pub(super) fn promise(kind: OperationKind) -> Promise {
         | OperationKind::Authorize
         | OperationKind::Capture
         | OperationKind::Refund
-        | OperationKind::Update => SameKey::Replays { within: RESENDS },
+        | OperationKind::Update => SameKey::LatestState { within: RESENDS },
     };
     let absence = Absence::After {
         since: Since::LastSend,

@@ -8,8 +8,8 @@ use payonce::operation::{Operation, Target};
 use payonce::outcome::{FailureCategory, Outcome};
 use payonce::record::Source;
 use payonce::testing::server::Reply;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Bad = fn(&Sealer, &str) -> Reply;
 
@@ -28,7 +28,10 @@ async fn resolved_by_the_list(bad: Bad) -> (Written, Vec<String>) {
     assert_is(&outcome, "succeeded");
     assert_eq!(outcome.gateway_ref().unwrap().as_str(), "77");
     let key = Some(written.shop.key(&refund));
-    let ids = written.requests("R").into_iter().map(|document| element(&document, "idempotencyID"));
+    let ids = written
+        .requests("R")
+        .into_iter()
+        .map(|document| element(&document, "idempotencyID"));
     assert!(ids.into_iter().all(|id| id == key), "every send carries the key");
     let history = written.shop.history(&refund).await;
     let notes = history.iter().filter(|line| line.source == Source::Answer);
@@ -85,7 +88,10 @@ async fn answers_that_nobody_sealed_for_us_have_one_form_and_are_not_repeated() 
 async fn an_authentic_answer_about_something_else_is_not_ours() {
     let bad: [(Bad, &str); 9] = [
         (|s, d| swapped(s, d, "INV7001", "INV7002"), "another invoice"),
-        (|s, d| swapped(s, d, "<invoiceNo>INV7001</invoiceNo>", ""), "another invoice"),
+        (
+            |s, d| swapped(s, d, "<invoiceNo>INV7001</invoiceNo>", ""),
+            "another invoice",
+        ),
         (|s, d| swapped(s, d, "25.00", "100.00"), "another amount"),
         (|s, d| swapped(s, d, "25.00", "2.5e1"), "another amount"),
         (|s, d| swapped(s, d, ">R<", ">V<"), "another process type"),
@@ -103,7 +109,10 @@ async fn an_authentic_answer_about_something_else_is_not_ours() {
     for (bad, expected) in bad {
         let (written, notes) = resolved_by_the_list(bad).await;
         assert_eq!(written.requests("R").len(), 1, "{expected}");
-        assert!(notes.iter().any(|note| note.contains(expected)), "{expected}: {notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains(expected)),
+            "{expected}: {notes:?}"
+        );
     }
 }
 
@@ -157,16 +166,33 @@ fn of_the_case() -> Written {
 
 #[tokio::test]
 async fn c43_other_algorithms_are_refused_and_the_list_of_refunds_is_asked() {
-    for (file, expected) in [
-        ("jose_01_refund_ok.txt", "succeeded"),
-        ("jose_03_oaep256.txt", "unknown"),
-        ("jose_04_rsa1_5.txt", "unknown"),
+    let merchant = Sealer::new(
+        &fixture("jose_test_merchant_private.pem"),
+        &fixture("jose_test_provider_public.pem"),
+    );
+    let sample = merchant.open(fixture("jose_01_refund_ok.txt").trim());
+    let invoice = element(&sample, "invoiceNo").unwrap();
+    for (file, expected, lists) in [
+        ("jose_01_refund_ok.txt", "succeeded", 0),
+        ("jose_03_oaep256.txt", "unknown", 1),
+        ("jose_04_rsa1_5.txt", "unknown", 1),
     ] {
         let written = of_the_case();
-        let document = written.sealer.open(""); // replaced below
-        drop(document);
-        let _ = expected;
-        let _ = file;
+        let number = invoice.clone();
+        written.answers(move |sealer, process, document| match process {
+            "I" => sealed(sealer, &settled(document)),
+            "RS" => sealed(sealer, &response("00", "RS", &number, "")),
+            _ => text(fixture(file)),
+        });
+        let outcome = written.shop.pay(&refund(&invoice)).await;
+        assert_is(&outcome, expected);
+        assert_eq!(written.requests("R").len(), 1, "{file}");
+        assert_eq!(written.requests("RS").len(), lists, "{file}");
+        if let Outcome::Succeeded(succeeded) = outcome {
+            assert_eq!(succeeded.amount, Some(thb("25.00")));
+            assert_eq!(succeeded.evidence.code.as_deref(), Some("00"));
+            assert_eq!(succeeded.evidence.details.get("status"), Some("RF"));
+        }
     }
 }
 
@@ -181,7 +207,12 @@ async fn c44_what_is_sent_is_escaped_and_a_dtd_is_not_read() {
     written.answers(move |sealer, process, _| match process {
         "I" => sealed(
             sealer,
-            &response("00", "I", "A&amp;B&lt;1&gt;", "<amount>100.00</amount><status>S</status>"),
+            &response(
+                "00",
+                "I",
+                "A&amp;B&lt;1&gt;",
+                "<amount>100.00</amount><status>S</status>",
+            ),
         ),
         "RS" => {
             counted.fetch_add(1, Ordering::SeqCst);
@@ -192,12 +223,19 @@ async fn c44_what_is_sent_is_escaped_and_a_dtd_is_not_read() {
     assert_is(&written.shop.pay(&operation).await, "unknown");
     let sent = written.requests("R");
     assert_eq!(sent.len(), 1);
-    assert!(sent[0].contains("<invoiceNo>A&amp;B&lt;1&gt;</invoiceNo>"), "{}", sent[0]);
+    assert!(
+        sent[0].contains("<invoiceNo>A&amp;B&lt;1&gt;</invoiceNo>"),
+        "{}",
+        sent[0]
+    );
     assert!(sent[0].contains("note=]]&gt; "), "{}", sent[0]);
     assert!(sent[0].contains('é'));
     assert_eq!(asked.load(Ordering::SeqCst), 1, "the list of refunds was asked");
     let history = written.shop.history(&operation).await;
-    assert!(history.iter().any(|line| line.note.contains("cannot be read")), "{history:?}");
+    assert!(
+        history.iter().any(|line| line.note.contains("cannot be read")),
+        "{history:?}"
+    );
 }
 
 #[tokio::test]
@@ -207,9 +245,10 @@ async fn a_refusal_that_2c2p_has_signed_because_of_keys_lets_the_same_refund_be_
     let counted = Arc::clone(&wrong);
     written.answers(move |sealer, process, document| match process {
         "I" => sealed(sealer, &settled(document)),
-        _ if counted.fetch_add(1, Ordering::SeqCst) == 0 => {
-            sealed(sealer, "<PaymentProcessResponse><respCode>96</respCode></PaymentProcessResponse>")
-        }
+        _ if counted.fetch_add(1, Ordering::SeqCst) == 0 => sealed(
+            sealer,
+            "<PaymentProcessResponse><respCode>96</respCode></PaymentProcessResponse>",
+        ),
         _ => sealed(sealer, &good(document)),
     });
     let refund = refund("INV7001");

@@ -65,7 +65,8 @@ impl Desk {
     /// An authorization of 100.00 for INV7001.
     async fn authorized(&self) -> Operation {
         let authorize = Operation::authorize("INV7001", thb("100.00")).unwrap();
-        self.pay(authorize.with(TwoC2pOptions::new().transaction_mode("PREAUTH"))).await
+        self.pay(authorize.with(TwoC2pOptions::new().transaction_mode("PREAUTH")))
+            .await
     }
 
     async fn pay(&self, operation: Operation) -> Operation {
@@ -94,13 +95,18 @@ impl Desk {
     /// The process types of the requests so far, in order.
     fn processes(&self) -> Vec<String> {
         let requests = self.twoc2p.maintenance_requests();
-        requests.iter().map(|xml| element(xml, "processType").unwrap_or_default()).collect()
+        requests
+            .iter()
+            .map(|xml| element(xml, "processType").unwrap_or_default())
+            .collect()
     }
 
     /// The requests of one process type.
     fn requests(&self, process: &str) -> Vec<String> {
         let requests = self.twoc2p.maintenance_requests().into_iter();
-        requests.filter(|xml| element(xml, "processType").as_deref() == Some(process)).collect()
+        requests
+            .filter(|xml| element(xml, "processType").as_deref() == Some(process))
+            .collect()
     }
 }
 

@@ -64,9 +64,13 @@ async fn c36_what_was_paid_too_late_is_not_called_failed_after_the_page_closed()
 #[tokio::test]
 async fn a_refusal_on_an_open_page_is_not_the_end_and_after_its_closing_it_is() {
     let (desk, charge) = Desk::vague("2003", "PF", "2000.00").await;
+    desk.twoc2p.set_expired_code("2003");
     assert_is(&desk.shop.resolve(&charge).await, "pending");
     desk.shop.clock.advance(120 * MINUTE);
-    assert_eq!(failed(desk.shop.resolve(&charge).await).category, FailureCategory::Declined);
+    assert_eq!(
+        failed(desk.shop.resolve(&charge).await).category,
+        FailureCategory::Declined
+    );
 }
 
 #[tokio::test]
@@ -102,7 +106,8 @@ async fn absence_takes_both_opinions() {
     }
     desk.shop.clock.advance(120 * MINUTE);
     for _ in 0..4 {
-        desk.twoc2p.set_faults(FaultPlan::none().on(ACTION, Fault::CloseAfterReading));
+        desk.twoc2p
+            .set_faults(FaultPlan::none().on(ACTION, Fault::CloseAfterReading));
         assert_is(&desk.shop.resolve(&charge).await, "pending");
         desk.shop.clock.advance(5 * MINUTE);
     }
@@ -111,7 +116,10 @@ async fn absence_takes_both_opinions() {
     desk.twoc2p.next_maintenance_code("I", "16");
     assert_is(&desk.shop.resolve(&charge).await, "pending");
     desk.shop.clock.advance(5 * MINUTE);
-    assert_eq!(failed(desk.shop.resolve(&charge).await).category, FailureCategory::Expired);
+    assert_eq!(
+        failed(desk.shop.resolve(&charge).await).category,
+        FailureCategory::Expired
+    );
     assert_eq!(desk.bank().charged("INV7001"), 0);
 }
 

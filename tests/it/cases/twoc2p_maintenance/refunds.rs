@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::shop::assert_is;
+use payonce::clock::Clock as _;
 use payonce::gateway::{NotificationError, RawNotification};
 use payonce::inbound::{InboundError, Intake};
 use payonce::operation::{GatewayRef, OperationKind};
@@ -23,7 +24,10 @@ async fn c58_a_part_is_given_back_and_never_the_whole() {
     assert_eq!(sent.len(), 1);
     assert_eq!(element(&sent[0], "actionAmount").as_deref(), Some("25.00"));
     assert_eq!(element(&sent[0], "idempotencyID"), Some(desk.shop.key(&refund)));
-    assert_eq!(outcome.gateway_ref().unwrap().as_str(), desk.twoc2p.refunds("INV7001")[0]);
+    assert_eq!(
+        outcome.gateway_ref().unwrap().as_str(),
+        desk.twoc2p.refunds("INV7001")[0]
+    );
     // Called again, it is what it was.
     assert_is(&desk.shop.pay(&refund).await, "succeeded");
     assert_eq!(desk.requests("R").len(), 1);
@@ -63,7 +67,11 @@ async fn c55_more_than_is_left_is_refused_and_what_went_before_is_shown() {
     assert_eq!(told.evidence.code.as_deref(), Some("40"));
     assert_eq!(told.evidence.details.get("amount_refunded"), Some("30.00"));
     assert!(told.evidence.message.is_some());
-    assert_eq!(desk.requests("R").len(), 2, "theirs and ours: neither repeated nor reduced");
+    assert_eq!(
+        desk.requests("R").len(),
+        2,
+        "theirs and ours: neither repeated nor reduced"
+    );
     assert_eq!(desk.bank().total(OperationKind::Refund, "INV7001"), 3000);
 }
 
@@ -74,7 +82,10 @@ async fn c49_amounts_of_refunds_are_digits_and_one_point() {
         let charge = desk.pay(Operation::charge("INV7001", thb("2000000.00")).unwrap()).await;
         assert!(desk.twoc2p.settle("INV7001"));
         assert_is(&desk.shop.pay(&desk.refund("r-1", amount, &charge)).await, "succeeded");
-        assert_eq!(element(&desk.requests("R")[0], "actionAmount").as_deref(), Some(expected));
+        assert_eq!(
+            element(&desk.requests("R")[0], "actionAmount").as_deref(),
+            Some(expected)
+        );
     }
 }
 
@@ -98,7 +109,11 @@ async fn a_lost_answer_is_repeated_under_the_same_id_and_one_refund_is_made() {
         let refund = desk.refund("r-1", "25.00", &charge);
         assert_is(&desk.shop.resolve_or_pay(&refund).await, "succeeded");
         assert_eq!(desk.bank().total(OperationKind::Refund, "INV7001"), 2500, "{fault:?}");
-        let ids: BTreeSet<_> = desk.requests("R").iter().map(|xml| element(xml, "idempotencyID")).collect();
+        let ids: BTreeSet<_> = desk
+            .requests("R")
+            .iter()
+            .map(|xml| element(xml, "idempotencyID"))
+            .collect();
         assert_eq!(ids, BTreeSet::from([Some(desk.shop.key(&refund))]), "{fault:?}");
     }
 }
@@ -110,9 +125,12 @@ async fn a_gateway_that_forgets_ids_is_asked_before_anything_is_repeated_later()
         let charge = desk.settled().await;
         desk.twoc2p.set_forgets_idempotency_ids(true);
         desk.twoc2p.set_refund_rows(rows);
-        let shop = desk.shop.another_process(|builder| builder.policy(crate::wired::policy(1)));
+        let shop = desk
+            .shop
+            .another_process(|builder| builder.policy(crate::wired::policy(1)));
         let plan = FaultPlan::none().on(ACTION, None).on(ACTION, Fault::CloseAfterEffect);
-        desk.twoc2p.set_faults(plan.on(ACTION, Fault::CloseAfterReading).inquiries_too());
+        desk.twoc2p
+            .set_faults(plan.on(ACTION, Fault::CloseAfterReading).inquiries_too());
         let refund = desk.refund("r-1", "25.00", &charge);
         assert_is(&shop.pay(&refund).await, "unknown");
         // The job runs again: the list of refunds has it.
@@ -128,8 +146,13 @@ async fn a_gateway_that_forgets_ids_is_asked_before_anything_is_repeated_later()
 async fn two_refunds_of_one_amount_are_never_taken_for_each_other() {
     let desk = Desk::new();
     let charge = desk.settled().await;
-    let shop = desk.shop.another_process(|builder| builder.policy(crate::wired::policy(1)));
-    let (first, second) = (desk.refund("r-1", "25.00", &charge), desk.refund("r-2", "25.00", &charge));
+    let shop = desk
+        .shop
+        .another_process(|builder| builder.policy(crate::wired::policy(1)));
+    let (first, second) = (
+        desk.refund("r-1", "25.00", &charge),
+        desk.refund("r-2", "25.00", &charge),
+    );
     assert_is(&shop.pay(&first).await, "succeeded");
     // The second one is lost before its effect: there is one row of 25.00, and it is the first one's.
     let plan = FaultPlan::none().on(ACTION, None).on(ACTION, Fault::CloseAfterReading);
@@ -159,7 +182,12 @@ async fn a_refund_that_takes_time_is_followed_to_its_end() {
     let notice = RawNotification::new(Vec::new(), desk.twoc2p.refund_notice(&id), desk.shop.clock.now());
     for recorded in [Recorded::First, Recorded::Already] {
         let taken = desk.shop.payments.notify("2c2p", &notice).await.unwrap();
-        let Intake::Taken { outcome, recorded: told, .. } = taken else {
+        let Intake::Taken {
+            outcome,
+            recorded: told,
+            ..
+        } = taken
+        else {
             panic!("{taken:?}")
         };
         assert_is(&outcome, "succeeded");

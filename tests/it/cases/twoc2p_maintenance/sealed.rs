@@ -59,8 +59,14 @@ impl Written {
 
     /// The documents of the requests of one process type.
     pub(super) fn requests(&self, process: &str) -> Vec<String> {
-        let documents = self.server.requests().into_iter().map(|request| self.sealer.open(&request.text()));
-        documents.filter(|document| element(document, "processType").as_deref() == Some(process)).collect()
+        let documents = self
+            .server
+            .requests()
+            .into_iter()
+            .map(|request| self.sealer.open(&request.text()));
+        documents
+            .filter(|document| element(document, "processType").as_deref() == Some(process))
+            .collect()
     }
 }
 

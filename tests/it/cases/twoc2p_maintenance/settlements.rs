@@ -17,7 +17,14 @@ async fn an_authorization_is_captured_once_and_final_when_it_is_settled() {
     assert_is(&desk.shop.resolve(&capture).await, "succeeded");
     assert_is(&desk.shop.pay(&capture).await, "succeeded");
     let bank = desk.bank();
-    assert_eq!((bank.authorized("INV7001"), bank.captured("INV7001"), bank.charged("INV7001")), (1, 1, 0));
+    assert_eq!(
+        (
+            bank.authorized("INV7001"),
+            bank.captured("INV7001"),
+            bank.charged("INV7001")
+        ),
+        (1, 1, 0)
+    );
     assert_eq!(desk.requests("S").len(), 1);
 }
 
@@ -27,7 +34,10 @@ async fn a_part_is_captured_with_its_own_amount_and_never_the_whole() {
     let authorize = desk.authorized().await;
     let capture = desk.capture("60.00", &authorize);
     assert_is(&desk.shop.pay(&capture).await, "pending");
-    assert_eq!(element(&desk.requests("S")[0], "actionAmount").as_deref(), Some("60.00"));
+    assert_eq!(
+        element(&desk.requests("S")[0], "actionAmount").as_deref(),
+        Some("60.00")
+    );
     assert_eq!(desk.bank().total(OperationKind::Capture, "INV7001"), 6000);
 }
 
@@ -43,7 +53,11 @@ async fn c61_codes_that_are_no_failures_are_decided_by_the_inquiry() {
         let outcome = desk.shop.pay(&desk.capture("100.00", &authorize)).await;
         assert_is(&outcome, "succeeded");
         assert_eq!(desk.processes().last().map(String::as_str), Some("I"), "{code}");
-        assert_eq!(desk.bank().captured("INV7001"), 0, "settled by somebody else, and not again by us");
+        assert_eq!(
+            desk.bank().captured("INV7001"),
+            0,
+            "settled by somebody else, and not again by us"
+        );
     }
 }
 
@@ -57,7 +71,10 @@ async fn c61_settled_over_another_amount_is_a_conflict() {
         panic!("no conflict")
     };
     assert_eq!(conflict.kind, ConflictKind::Amount);
-    assert_eq!((conflict.expected, conflict.reported), (Some(thb("100.00")), Some(thb("60.00"))));
+    assert_eq!(
+        (conflict.expected, conflict.reported),
+        (Some(thb("100.00")), Some(thb("60.00")))
+    );
 }
 
 #[tokio::test]
@@ -81,7 +98,12 @@ async fn already_settled_is_not_believed_against_the_status() {
 
 #[tokio::test]
 async fn a_lost_answer_is_repeated_under_the_same_id_and_settles_once() {
-    for fault in [Fault::CloseAfterReading, Fault::CloseAfterEffect, Fault::ErrorAfterEffect, Fault::HtmlAfterEffect] {
+    for fault in [
+        Fault::CloseAfterReading,
+        Fault::CloseAfterEffect,
+        Fault::ErrorAfterEffect,
+        Fault::HtmlAfterEffect,
+    ] {
         let desk = Desk::new();
         let authorize = desk.authorized().await;
         desk.twoc2p.set_faults(FaultPlan::none().on(ACTION, fault));

@@ -88,7 +88,10 @@ async fn c62_what_is_on_its_way_to_the_acquirer_stays_open_until_it_has_arrived(
     assert_is(&desk.shop.payments.cancel(&void).await.unwrap(), "unknown");
     desk.twoc2p.override_status("INV7001", None, None);
     assert!(desk.twoc2p.settle("INV7001"));
-    assert_eq!(failed(desk.shop.resolve(&void).await).category, FailureCategory::Settled);
+    assert_eq!(
+        failed(desk.shop.resolve(&void).await).category,
+        FailureCategory::Settled
+    );
     assert_is(&desk.shop.payments.cancel(&void).await.unwrap(), "succeeded");
     let bank = desk.bank();
     assert_eq!((bank.voided("INV7001"), bank.refunded("INV7001")), (0, 1));
