@@ -28,6 +28,8 @@ mod xml;
 
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{PaymentStatus, RefundRow};
 pub use keys::{KeyError, KeyFault, MaintenanceKeys};
