@@ -4,6 +4,8 @@ mod sealing;
 mod stripe;
 mod twoc2p;
 mod twoc2p_maintenance;
+mod twoc2p_page;
+mod twoc2p_refunds;
 mod wire;
 
 use payonce::clock::{Clock, Timestamp};

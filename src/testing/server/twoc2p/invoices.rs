@@ -1,6 +1,7 @@
 //! Invoices, their pages and tokens, and the results that inquiries and callbacks carry.
 
 use super::maintenance::Maintenance;
+use super::page::{Outbox, Returns};
 use super::settlement::{After, Stage};
 use super::{AmountForm, GATEWAY};
 use crate::clock::{Clock, SystemClock, Timestamp};
@@ -24,6 +25,7 @@ pub(super) struct Books {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
     pub(super) maintenance: Maintenance,
+    pub(super) outbox: Outbox,
     pub(super) invoices: HashMap<String, Invoice>,
     /// In the order in which they were issued.
     pub(super) numbers: Vec<String>,
@@ -62,6 +64,7 @@ pub(super) struct Invoice {
     /// How many inquiries still do not see the payment.
     pub(super) hidden: u32,
     pub(super) after: After,
+    pub(super) returns: Returns,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +95,7 @@ impl Books {
                 direct: VecDeque::new(),
             },
             maintenance: Maintenance::default(),
+            outbox: Outbox::default(),
             invoices: HashMap::new(),
             numbers: Vec::new(),
             tokens: HashMap::new(),
@@ -147,6 +151,7 @@ impl Books {
             movement = movement.with_identity(value.as_str());
         }
         self.bank.record(movement);
+        self.tell_backend(number);
     }
 
     /// The payer's try ends without money.
@@ -158,6 +163,7 @@ impl Books {
                 tran_ref,
             };
         }
+        self.tell_backend(number);
     }
 
     /// The claims that answer an inquiry about `number`.

@@ -6,6 +6,7 @@ mod envelope;
 mod invoices;
 mod jwt;
 mod maintenance;
+mod page;
 mod process;
 mod refunds;
 mod settlement;
@@ -79,10 +80,9 @@ impl FakeTwoC2p {
     #[track_caller]
     pub fn start(bank: Bank, merchant_id: impl Into<String>, secret: impl Into<Secret>) -> Self {
         let merchant = Arc::new(Merchant::new(merchant_id.into(), secret.into(), Books::new(bank)));
-        Self {
-            server: Server::start(Arc::<Merchant>::clone(&merchant)),
-            merchant,
-        }
+        let server = Server::start(Arc::<Merchant>::clone(&merchant));
+        merchant.address.get_or_init(|| server.url());
+        Self { server, merchant }
     }
 
     /// What stands in the place of `https://pgw.2c2p.com/payment/4.3`.
