@@ -5,6 +5,7 @@ mod stripe;
 mod twoc2p;
 mod twoc2p_maintenance;
 mod twoc2p_page;
+mod twoc2p_plans;
 mod twoc2p_refunds;
 mod wire;
 

@@ -2,6 +2,7 @@
 
 use super::maintenance::Maintenance;
 use super::page::{Outbox, Returns};
+use super::recurring::Plans;
 use super::settlement::{After, Stage};
 use super::{AmountForm, GATEWAY};
 use crate::clock::{Clock, SystemClock, Timestamp};
@@ -26,6 +27,7 @@ pub(super) struct Books {
     pub(super) settings: Settings,
     pub(super) maintenance: Maintenance,
     pub(super) outbox: Outbox,
+    pub(super) plans: Plans,
     pub(super) invoices: HashMap<String, Invoice>,
     /// In the order in which they were issued.
     pub(super) numbers: Vec<String>,
@@ -96,6 +98,7 @@ impl Books {
             },
             maintenance: Maintenance::default(),
             outbox: Outbox::default(),
+            plans: Plans::default(),
             invoices: HashMap::new(),
             numbers: Vec::new(),
             tokens: HashMap::new(),

@@ -8,10 +8,12 @@ mod jwt;
 mod maintenance;
 mod page;
 mod process;
+mod recurring;
 mod refunds;
 mod settlement;
 mod xml;
 
+pub use recurring::RecurringPlan;
 pub use refunds::RefundRows;
 
 use super::http::{Hold, LoggedRequest, Server};
