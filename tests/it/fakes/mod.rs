@@ -3,6 +3,7 @@
 mod sealing;
 mod stripe;
 mod twoc2p;
+mod twoc2p_cards;
 mod twoc2p_maintenance;
 mod twoc2p_page;
 mod twoc2p_plans;

@@ -6,6 +6,7 @@ use super::jwt::{self, Claims, Rejected};
 use super::maintenance::{is_action, only_looks};
 use super::page::{self, Returns, is_page};
 use super::settlement::After;
+use super::stored_cards;
 use crate::money::{Currency, Money};
 use crate::secret::Secret;
 use crate::testing::server::http::{Gate, Handler, TurnedAway};
@@ -185,7 +186,10 @@ impl Merchant {
 #[async_trait]
 impl Handler for Merchant {
     fn is_inquiry(&self, method: &str, path: &str, body: &[u8]) -> bool {
-        method == "GET" || endpoint(path).as_deref() == Some("paymentinquiry") || is_action(path) && only_looks(body)
+        method == "GET"
+            || endpoint(path).as_deref() == Some("paymentinquiry")
+            || is_action(path) && only_looks(body)
+            || stored_cards::only_looks(path)
     }
 
     async fn execute(&self, request: &LoggedRequest, gate: Gate, breaks: bool) -> Reply {
@@ -195,6 +199,9 @@ impl Handler for Merchant {
         gate.pass().await;
         if is_page(&request.path) {
             return self.page(request).await;
+        }
+        if let Some(reply) = self.stored_cards(request, breaks) {
+            return reply;
         }
         let found = endpoint(&request.path).filter(|_| request.method == "POST");
         let result = match found.as_deref() {

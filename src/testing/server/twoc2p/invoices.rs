@@ -4,6 +4,7 @@ use super::maintenance::Maintenance;
 use super::page::{Outbox, Returns};
 use super::recurring::Plans;
 use super::settlement::{After, Stage};
+use super::stored_cards::Cards;
 use super::{AmountForm, GATEWAY};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::money::Money;
@@ -28,6 +29,7 @@ pub(super) struct Books {
     pub(super) maintenance: Maintenance,
     pub(super) outbox: Outbox,
     pub(super) plans: Plans,
+    pub(super) cards: Cards,
     pub(super) invoices: HashMap<String, Invoice>,
     /// In the order in which they were issued.
     pub(super) numbers: Vec<String>,
@@ -99,6 +101,7 @@ impl Books {
             maintenance: Maintenance::default(),
             outbox: Outbox::default(),
             plans: Plans::default(),
+            cards: Cards::default(),
             invoices: HashMap::new(),
             numbers: Vec::new(),
             tokens: HashMap::new(),
@@ -317,6 +320,7 @@ pub(super) fn description(code: &str) -> &'static str {
         "9040" => "Invalid token",
         "9041" => "Payment token already used",
         "9042" => "Hash value mismatch",
+        "9202" => "Invalid card token",
         "9900" => "The payload could not be read",
         _ => "Failed",
     }
