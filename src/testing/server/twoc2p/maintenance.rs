@@ -446,7 +446,8 @@ impl FakeTwoC2p {
     }
 
     /// From now on an `idempotencyID` protects nothing: what is sent again is executed again. How long 2C2P remembers
-    /// one is not documented.
+    /// one is not documented. At first the fake remembers for ever, and refusals too: the same id is told the same,
+    /// although a payment may have been settled meanwhile; what else the second request says is not looked at.
     pub fn set_forgets_idempotency_ids(&self, yes: bool) {
         self.merchant.books().maintenance.forgets_ids = yes;
     }

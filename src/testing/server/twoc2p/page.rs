@@ -272,3 +272,20 @@ impl FakeTwoC2p {
         due.filter(|due| due.number == invoice).count()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bank;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_address_and_no_form_makes_it_panic(path in ".{0,40}", form in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let books = Books::new(Bank::new());
+            let page = format!("{PREFIX}{path}");
+            prop_assert!(find(&books, &page).is_none() && find(&books, &path).is_none());
+            let _ = Choice::read(&form);
+        }
+    }
+}

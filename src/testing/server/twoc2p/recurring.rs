@@ -300,6 +300,7 @@ impl FakeTwoC2p {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn amounts_are_twelve_digits_and_dates_turn_round() {
@@ -313,5 +314,31 @@ mod tests {
         }
         assert_eq!(year_first("07032021"), "20210307");
         assert!(is_date("07032021", "") && is_date("2902", "2000") && !is_date("31022021", "") && !is_date("", ""));
+    }
+
+    proptest! {
+        #[test]
+        fn no_request_makes_it_panic(at in 0_usize..ELEMENTS.len(), text in "[0-9YN]{0,14}|.{0,20}") {
+            let mut root = Element { name: ROOT.to_owned(), ..Element::default() };
+            for (name, good) in [
+                ("version", "2.4"),
+                ("merchantID", "TESTM01"),
+                ("recurringUniqueID", "1"),
+                ("processType", "U"),
+                ("amount", "000000000100"),
+                ("recurringInterval", "30"),
+                ("recurringCount", "0"),
+                ("chargeNextDate", "07032021"),
+            ] {
+                let text = if ELEMENTS[at].0 == name { &text } else { good };
+                root.children.push(Element { name: name.to_owned(), text: text.to_owned(), children: Vec::new() });
+            }
+            let plan = RecurringPlan::new("1", Money::from_minor(1, Currency::THB), 1);
+            if let Ok(changed) = Asked::read(&root, "TESTM01").and_then(|asked| asked.changed(&plan)) {
+                prop_assert!(changed.amount.minor() > 0);
+                prop_assert!(changed.interval_days.is_some_and(|days| days <= LONGEST_INTERVAL));
+            }
+            let _ = year_first(&text);
+        }
     }
 }

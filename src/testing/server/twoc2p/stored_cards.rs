@@ -234,6 +234,7 @@ impl FakeTwoC2p {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn numbers_are_masked_and_cards_last_to_the_end_of_their_month() {
@@ -242,6 +243,16 @@ mod tests {
         assert_eq!(last_of_month("2024-02-01").as_deref(), Some("2024-02-29"));
         for text in ["2024-02", "2024-02-30", "01-02-2024", ""] {
             assert_eq!(last_of_month(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic_and_no_number_is_kept(text in ".{0,40}", number in "[0-9]{0,19}") {
+            let _ = last_of_month(&text);
+            let _ = Action::of(&text);
+            prop_assert_eq!(masked(&text).chars().count(), text.chars().count());
+            prop_assert!(number.len() < 6 || masked(&number) != number);
         }
     }
 }
