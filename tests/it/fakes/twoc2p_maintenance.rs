@@ -500,3 +500,19 @@ async fn another_message_to_the_action_url_is_loud() {
     assert_eq!(bounded(desk.post(sealed)).await.unwrap().status, 501);
     assert_eq!(desk.shop.server.unexpected(), [format!("{ACTION} <FxRateRequest>")]);
 }
+
+#[tokio::test]
+async fn the_cut_off_can_be_set_and_amounts_have_two_decimals_in_every_currency() {
+    let desk = Desk::with(|order| order.replace("100.00", "500").replace("THB", "JPY")).await;
+    desk.shop.server.set_settlement_delay(Duration::ZERO);
+    desk.shop.server.pay("INV7001");
+    let answer = desk.ask(&request("R", "INV7001", "200.00", "")).await;
+    assert_eq!(
+        (element(&answer, "respCode"), element(&answer, "amount")),
+        pair("00", "200.00")
+    );
+    assert_eq!(desk.code("R", "0.50", "").await, "18", "half a yen");
+    assert_eq!(desk.shop.bank().total(OperationKind::Refund, "INV7001"), 200);
+    desk.shop.server.set_settlement_delay(DAY);
+    assert_eq!(desk.status().await, "A");
+}
