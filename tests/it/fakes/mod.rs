@@ -3,7 +3,11 @@
 pub(crate) mod sealing;
 mod stripe;
 mod twoc2p;
+mod twoc2p_cards;
 mod twoc2p_maintenance;
+mod twoc2p_page;
+mod twoc2p_plans;
+mod twoc2p_refunds;
 mod wire;
 
 use payonce::clock::{Clock, Timestamp};
