@@ -100,10 +100,8 @@ async fn absence_takes_both_opinions() {
     let desk = Desk::new();
     let charge = Operation::charge("INV7001", thb("2000.00")).unwrap();
     assert_is(&desk.shop.pay(&charge).await, "pending");
-    for code in ["2002"] {
-        desk.twoc2p.set_unpaid_code(code);
-        desk.twoc2p.set_expired_code(code);
-    }
+    desk.twoc2p.set_unpaid_code("2002");
+    desk.twoc2p.set_expired_code("2002");
     desk.shop.clock.advance(120 * MINUTE);
     for _ in 0..4 {
         desk.twoc2p

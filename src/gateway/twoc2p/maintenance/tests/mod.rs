@@ -34,7 +34,7 @@ fn of_outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Failed(failed) => format!("failed {}", failed.category.as_str()),
         Outcome::Conflict(conflict) => format!("conflict {}", conflict.kind.as_str()),
-        other => other.as_str().to_owned(),
+        Outcome::Succeeded(_) | Outcome::Pending(_) | Outcome::Unknown(_) => outcome.as_str().to_owned(),
     }
 }
 
