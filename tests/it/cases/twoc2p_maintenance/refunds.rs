@@ -3,6 +3,7 @@
 use super::*;
 use crate::shop::assert_is;
 use payonce::clock::Clock as _;
+use payonce::gateway::twoc2p::ActionOptions;
 use payonce::gateway::{NotificationError, RawNotification};
 use payonce::inbound::{InboundError, Intake};
 use payonce::operation::{GatewayRef, OperationKind};
@@ -246,4 +247,103 @@ async fn a_refund_without_keys_is_refused_before_anything_is_written() {
     assert!(matches!(error, payonce::Error::Unsupported(_)), "{error:?}");
     assert!(without.look_up(&refund).await.is_none());
     assert!(desk.twoc2p.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_after_a_lost_first_send_is_not_taken_for_the_end() {
+    for code in ["41", "44", "46", "54"] {
+        let desk = Desk::new();
+        let charge = desk.settled().await;
+        desk.twoc2p.set_forgets_idempotency_ids(true);
+        desk.twoc2p.set_refund_rows(RefundRows::WithUserDefined);
+        desk.twoc2p.next_maintenance_code_after_effect("R", "95");
+        desk.twoc2p.next_maintenance_code("R", code);
+        assert_is(&desk.shop.pay(&desk.refund("r-1", "25.00", &charge)).await, "succeeded");
+        assert_eq!(desk.bank().total(OperationKind::Refund, "INV7001"), 2500, "{code}");
+    }
+    // Without a first send it is.
+    let desk = Desk::new();
+    let charge = desk.settled().await;
+    desk.twoc2p.next_maintenance_code("R", "46");
+    let told = failed(desk.shop.pay(&desk.refund("r-1", "25.00", &charge)).await);
+    assert_eq!(told.category, FailureCategory::Declined);
+    assert_eq!(desk.requests("R").len(), 1);
+}
+
+#[tokio::test]
+async fn options_of_the_other_interface_are_refused_and_not_dropped() {
+    let desk = Desk::new();
+    let charge = desk.settled().await;
+    let refund = desk
+        .refund("r-1", "25.00", &charge)
+        .with(TwoC2pOptions::new().locale("th"));
+    let order = Operation::charge("INV7002", thb("1.00")).unwrap();
+    let order = order.with(ActionOptions::new().notify_url("https://shop.example/2c2p"));
+    for operation in [refund, order] {
+        let error = desk.shop.try_pay(&operation).await.unwrap_err();
+        assert!(
+            matches!(error, payonce::Error::Invalid(ref invalid) if invalid.field() == "options"),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_goes_with_a_refund_is_written_where_the_template_has_it() {
+    let desk = Desk::new();
+    let charge = desk.settled().await;
+    let options = ActionOptions::new()
+        .bank_account("014", "ผู้รับ <A&B>", "1234567890")
+        .sub_merchant("SUB1", thb("10.00"))
+        .sub_merchant("SUB2", thb("15.00"))
+        .notify_url("https://shop.example/2c2p?a=1&b=2");
+    let refund = desk.refund("r-1", "25.00", &charge);
+    let refund = refund
+        .with(options.clone())
+        .metadata("till", "7")
+        .description("Broken glass");
+    assert_is(&desk.shop.pay(&refund).await, "succeeded");
+    let sent = &desk.requests("R")[0];
+    let names = [
+        "version",
+        "merchantID",
+        "processType",
+        "invoiceNo",
+        "actionAmount",
+        "bankCode",
+        "accountName",
+        "accountNumber",
+        "subMerchantList",
+        "notifyURL",
+        "userDefined1",
+        "userDefined2",
+        "idempotencyID",
+        "notes",
+    ];
+    let places: Vec<usize> = names
+        .iter()
+        .map(|name| sent.find(&format!("<{name}>")).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{sent}");
+    assert_eq!(element(sent, "accountName").as_deref(), Some("ผู้รับ &lt;A&amp;B&gt;"));
+    assert_eq!(element(sent, "userDefined2").as_deref(), Some("till=7"));
+    assert!(
+        sent.contains("<subMerchant subMID=\"SUB1\" subAmount=\"10.00\"/>"),
+        "{sent}"
+    );
+    assert!(!format!("{refund:?}{options:?}").contains("1234567890"));
+    // Shares that are not the whole, in another currency, or too long: nothing leaves.
+    for wrong in [
+        ActionOptions::new().sub_merchant("SUB1", thb("10.00")),
+        ActionOptions::new().payment_amount(Money::parse("1", Currency::USD).unwrap()),
+        ActionOptions::new().bank_account("12345678901", "a", "1"),
+        ActionOptions::new().notify_url("javascript:alert(1)"),
+    ] {
+        let refund = desk.refund("r-2", "25.00", &charge).with(wrong);
+        assert!(matches!(
+            desk.shop.try_pay(&refund).await,
+            Err(payonce::Error::Invalid(_))
+        ));
+    }
+    assert_eq!(desk.requests("R").len(), 1);
 }

@@ -112,7 +112,8 @@ fn a_mark_is_read_wherever_it_stands() {
 fn c55_a_refused_refund_shows_what_was_given_back() {
     let answer = answer("40", "<respDesc>too much</respDesc>");
     let told = |rows: &[String]| {
-        let failed = refused(FailureCategory::Invalid, &answer, &list(rows), thb("80.00"));
+        let failed = refused(&answer, &list(rows), thb("80.00"));
+        assert_eq!(failed.category, FailureCategory::Invalid);
         assert_eq!(failed.evidence.message.as_deref(), Some("too much"));
         failed.evidence.details.get("amount_refunded").map(str::to_owned)
     };
