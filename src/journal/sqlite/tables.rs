@@ -68,11 +68,11 @@ impl<'c> Tables<'c> {
         {
             return Ok(Replaced::Seen);
         }
-        let Some(stored) = self.load(next.key)? else {
-            return Err(JournalError::permanent("the operation is not in the journal"));
-        };
-        if stored.version != expected {
-            return Ok(Replaced::Stale(stored));
+        // The row itself is read only where somebody else has changed it.
+        if self.version_of(next.key)? != i64::try_from(expected).ok() {
+            let stored = self.load(next.key)?;
+            let missing = || JournalError::permanent("the operation is not in the journal");
+            return Ok(Replaced::Stale(stored.ok_or_else(missing)?));
         }
         self.put(UPDATE, next)?;
         self.append(next.key, line)?;
@@ -133,6 +133,11 @@ impl<'c> Tables<'c> {
         lines.iter().map(|line| Row::read_line(line)).collect()
     }
 
+    /// A statement without parameters or rows that is run around each request.
+    pub(super) fn run(&mut self, sql: &'static str) -> Result<(), JournalError> {
+        self.statement(sql)?.execute(()).map(|_| ()).map_err(failed)
+    }
+
     /// Fails when another process has brought the file to a newer schema.
     pub(super) fn check_schema(&mut self) -> Result<(), JournalError> {
         let statement = self.statement("PRAGMA user_version")?;
@@ -164,6 +169,14 @@ impl<'c> Tables<'c> {
 
     fn append(&mut self, key: OperationKey, line: &HistoryLine) -> Result<(), JournalError> {
         self.change(APPEND, params![key.to_string(), Row::write_line(line)?])
+    }
+
+    fn version_of(&mut self, key: OperationKey) -> Result<Option<i64>, JournalError> {
+        let statement = self.statement("SELECT version FROM operations WHERE key = ?1")?;
+        statement
+            .query_row(params![key.to_string()], |row| row.get(0))
+            .optional()
+            .map_err(failed)
     }
 
     fn has_seen(&mut self, record: &Record, event: &str) -> Result<bool, JournalError> {

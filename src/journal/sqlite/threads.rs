@@ -165,14 +165,14 @@ fn run_group(connection: &Connection, tables: &mut Tables<'_>, group: &mut [Box<
     run("BEGIN IMMEDIATE").map_err(Lost::Whole)?;
     let done = tables.check_schema().map_err(Lost::Whole).and_then(|()| {
         for request in group {
-            run("SAVEPOINT request").map_err(Lost::Midway)?;
+            tables.run("SAVEPOINT request").map_err(Lost::Midway)?;
             if let Err(error) = request.work(tables) {
                 if connection.is_autocommit() {
                     return Err(Lost::Midway(error));
                 }
-                run("ROLLBACK TO request").map_err(Lost::Midway)?;
+                tables.run("ROLLBACK TO request").map_err(Lost::Midway)?;
             }
-            run("RELEASE request").map_err(Lost::Midway)?;
+            tables.run("RELEASE request").map_err(Lost::Midway)?;
         }
         run("COMMIT").map_err(Lost::Whole)
     });
