@@ -13,6 +13,7 @@ mod attempts;
 mod cancel;
 mod cases;
 mod concurrent;
+mod crash;
 mod documents;
 mod execute;
 mod fakes;
