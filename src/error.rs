@@ -1,6 +1,6 @@
 //! The only way a call fails: nothing was executed by it.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureKind};
 use crate::operation::{Invalid, OperationKey};
 use std::error::Error as StdError;
 use std::fmt;
@@ -100,7 +100,11 @@ impl Error {
         match self {
             Self::Journal(error) => error.is_transient(),
             Self::Unreachable { .. } | Self::ShuttingDown => true,
-            Self::Refused { failure, .. } => failure.retry_after().is_some() || failure.http_status() == Some(429),
+            Self::Refused { failure, .. } => {
+                failure.retry_after().is_some()
+                    || failure.http_status() == Some(429)
+                    || failure.kind() == FailureKind::ServerFault
+            }
             Self::Invalid(_)
             | Self::Unsupported(_)
             | Self::KeyReused { .. }

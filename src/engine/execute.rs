@@ -560,7 +560,11 @@ fn is_fresh_refusal(outcome: &Outcome) -> bool {
     };
     let at_the_door = matches!(
         failed.category,
-        FailureCategory::Invalid | FailureCategory::Refused | FailureCategory::NoSuchPayment
+        FailureCategory::Invalid
+            | FailureCategory::Refused
+            | FailureCategory::NoSuchPayment
+            | FailureCategory::NotSettled
+            | FailureCategory::AlreadyDone
     );
     at_the_door && !failed.evidence.replayed
 }

@@ -19,6 +19,7 @@ mod fakes;
 mod gateway_contract;
 mod gateway_stripe;
 mod hostile;
+mod jose_peer;
 mod journal_memory;
 mod journal_sqlite;
 mod localstripe;

@@ -198,6 +198,11 @@ mod tests {
     }
 
     #[test]
+    fn c44_what_base64_has_is_percent_encoded() {
+        assert_eq!(Form::new().put("token", "ab+/cd==").encode(), "token=ab%2B%2Fcd%3D%3D");
+    }
+
+    #[test]
     fn keeps_the_order_and_leaves_no_trace_of_what_is_absent() {
         let form = Form::new()
             .put("b", 2000)

@@ -261,11 +261,12 @@ impl Gateway for TwoC2p {
             return Err(mismatch(&result, "the payment of another operation"));
         }
         let first = result.conclude(record.payable_until().is_some(), Some(200));
-        let certain = matches!(first, Conclusion::Says(_)) && !result.is_in_progress();
-        let (conclusion, agreed) = if certain {
+        let (conclusion, agreed) = if matches!(first, Conclusion::Says(_)) && !result.is_vague() {
             (first, true)
         } else {
-            self.second_opinion(record, first).await?
+            let named = [&result.user_defined[0], &result.idempotency_id];
+            let ours = named.into_iter().flatten().next().is_some();
+            self.second_opinion(record, first, ours).await?
         };
         match conclusion {
             Conclusion::Says(outcome) => Ok(Inquiry::Found(outcome)),

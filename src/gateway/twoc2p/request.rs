@@ -30,6 +30,10 @@ impl TwoC2p {
         let none = TwoC2pOptions::new();
         let options = operation.options::<TwoC2pOptions>().unwrap_or(&none);
         supported(operation, options)?;
+        #[cfg(feature = "twoc2p-maintenance")]
+        if operation.options::<super::ActionOptions>().is_some() {
+            return Err(Invalid::new("options", "are those of a void, a capture or a refund").into());
+        }
         let amount = operation.amount().ok_or_else(|| Invalid::new("amount", "is needed"))?;
         self.check_currency(amount.currency())?;
         if options.is_direct() {

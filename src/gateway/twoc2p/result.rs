@@ -235,9 +235,10 @@ impl PaymentResult {
         }
     }
 
-    /// Is it "in progress", which is said of unpaid pages as well?
-    pub(super) fn is_in_progress(&self) -> bool {
-        self.class == Class::InProgress
+    /// Can it be otherwise, although it says something? "In progress" is said of unpaid pages as well, and what has
+    /// expired can still be paid through a counter.
+    pub(super) fn is_vague(&self) -> bool {
+        matches!(self.class, Class::InProgress | Class::Expired)
     }
 
     /// The code and its meaning in our words, for a person.

@@ -27,6 +27,7 @@ impl TwoC2p {
         &self,
         _record: &Record,
         first: Conclusion,
+        _ours: bool,
     ) -> Result<(Conclusion, bool), Failure> {
         Ok((first, true))
     }

@@ -260,6 +260,8 @@ fn text(id: Option<&GatewayRef>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::{Failed, FailureCategory, Outcome};
+    use crate::record::State;
     use crate::testing::conformance::sample::{Sample, answered, lost, outcomes, released};
     use proptest::prelude::*;
 
@@ -279,6 +281,27 @@ mod tests {
         assert_eq!((record.state_word(), record.version, record.sends), ("pending", 7, 2));
         assert_eq!(record.lease, Some(Lease::new("one", Timestamp::from_unix_millis(8))));
         assert_eq!(Row::write(&record).unwrap().json, FORM_1);
+    }
+
+    #[test]
+    fn what_was_added_later_is_kept_and_missing_where_nobody_knew_it() {
+        let old = Row::new(FORM_1).read().unwrap();
+        assert_eq!(old.target.as_ref().unwrap().amount, None);
+        let amount = Money::from_minor(2000, Currency::THB);
+        let mut record = old;
+        record.target.as_mut().unwrap().amount = Some(amount);
+        let mut failed = Failed::new(FailureCategory::Settled);
+        failed.settled = Some(amount);
+        record.state = State::Known(Outcome::Failed(failed));
+        let read = Row::write(&record).unwrap().read().unwrap();
+        assert_eq!(read.target, record.target);
+        let State::Known(Outcome::Failed(failed)) = read.state else {
+            panic!("{:?}", read.state)
+        };
+        assert_eq!(
+            (failed.category, failed.settled),
+            (FailureCategory::Settled, Some(amount))
+        );
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Sample {
         let target = self.operation.target().map(|_| PaymentTarget {
             gateway_ref: Some(GatewayRef::new("pi_1")),
             wire_identity: Some("INV1".into()),
-            amount: Some(Money::from_minor(2000, Currency::THB)),
+            amount: None,
         });
         let intent = Intent {
             key,

@@ -130,7 +130,7 @@ impl Gate {
 /// What a fake does with requests. It runs on a task of its own: a client that gives up does not stop it.
 #[async_trait]
 pub(super) trait Handler: fmt::Debug + Send + Sync + 'static {
-    /// Can a request of this kind never move money?
+    /// Can a request of this kind never move money? Where the path does not tell, the body does.
     fn is_inquiry(&self, method: &str, path: &str, body: &[u8]) -> bool;
 
     /// Executes the request. When `breaks` is set and it is really executed, the gateway answers, and remembers, an

@@ -11,4 +11,4 @@ pub use http::{Hold, LoggedRequest};
 pub use route::Route;
 pub use script::{Reply, ScriptedServer};
 pub use stripe::FakeStripe;
-pub use twoc2p::{AmountForm, DirectPayment, FakeTwoC2p, RefundRows};
+pub use twoc2p::{AmountForm, DirectPayment, FakeTwoC2p, RecurringPlan, RefundRows};

@@ -11,4 +11,5 @@ mod stripe;
 mod two_workers;
 mod twoc2p;
 mod twoc2p_end_to_end;
+mod twoc2p_maintenance;
 mod wire_amounts;

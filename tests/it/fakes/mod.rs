@@ -1,9 +1,13 @@
 //! The fake gateways, spoken to with a plain HTTP client: nothing of the crate's adapters is in between.
 
-mod sealing;
+pub(crate) mod sealing;
 mod stripe;
 mod twoc2p;
+mod twoc2p_cards;
 mod twoc2p_maintenance;
+mod twoc2p_page;
+mod twoc2p_plans;
+mod twoc2p_refunds;
 mod wire;
 
 use payonce::clock::{Clock, Timestamp};

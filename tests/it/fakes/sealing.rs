@@ -11,22 +11,27 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use payonce::testing::server::FakeTwoC2p;
 
-/// The merchant's side.
-pub(super) struct Sealer {
-    merchant: Vec<u8>,
-    gateway: Vec<u8>,
+/// One side of the conversation: its own private key, and the public key of the other.
+pub(crate) struct Sealer {
+    own: Vec<u8>,
+    other: Vec<u8>,
 }
 
 impl Sealer {
     /// With what the fake gives to a merchant: its private key and the gateway's certificate.
     pub(super) fn of(fake: &FakeTwoC2p) -> Self {
+        Self::new(fake.merchant_private_key().expose(), &fake.gateway_certificate())
+    }
+
+    /// With a PKCS#8 private key and the other's certificate or public key, all RSA-2048 and PEM.
+    pub(crate) fn new(own: &str, other: &str) -> Self {
         Self {
-            merchant: der(fake.merchant_private_key().expose()),
-            gateway: public_key(&der(&fake.gateway_certificate())),
+            own: der(own),
+            other: public_key(&der(other)),
         }
     }
 
-    pub(super) fn seal(&self, text: &str) -> String {
+    pub(crate) fn seal(&self, text: &str) -> String {
         let jwe = self.encrypt(text);
         let signed = format!(
             "{}.{}",
@@ -36,12 +41,12 @@ impl Sealer {
         format!("{signed}.{}", encode(&self.sign(&signed)))
     }
 
-    pub(super) fn encrypt(&self, text: &str) -> String {
+    pub(crate) fn encrypt(&self, text: &str) -> String {
         let header = encode(br#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#);
         let (mut key, mut nonce) = ([0; 32], [0; 12]);
         rand::fill(&mut key).unwrap();
         rand::fill(&mut nonce).unwrap();
-        let public = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(&self.gateway).unwrap()).unwrap();
+        let public = OaepPublicEncryptingKey::new(PublicEncryptingKey::from_der(&self.other).unwrap()).unwrap();
         let mut wrapped = vec![0; public.ciphertext_size()];
         public.encrypt(&OAEP_SHA1_MGF1SHA1, &key, &mut wrapped, None).unwrap();
         let mut body = text.as_bytes().to_vec();
@@ -57,7 +62,7 @@ impl Sealer {
     }
 
     fn sign(&self, text: &str) -> Vec<u8> {
-        let pair = KeyPair::from_pkcs8(&self.merchant).unwrap();
+        let pair = KeyPair::from_pkcs8(&self.own).unwrap();
         let mut signature = vec![0; pair.public_modulus_len()];
         pair.sign(&RSA_PSS_SHA256, &SystemRandom::new(), text.as_bytes(), &mut signature)
             .unwrap();
@@ -66,18 +71,18 @@ impl Sealer {
 
     /// The text in an answer. Fails when it is not signed by the gateway for this merchant.
     #[track_caller]
-    pub(super) fn open(&self, token: &str) -> String {
+    pub(crate) fn open(&self, token: &str) -> String {
         let outer: Vec<&str> = token.split('.').collect();
         assert_eq!(outer.len(), 3, "not a compact JWS: {token}");
         assert_eq!(decode(outer[0]), br#"{"alg":"PS256","typ":"JWT"}"#);
-        UnparsedPublicKey::new(&RSA_PSS_2048_8192_SHA256, &self.gateway)
+        UnparsedPublicKey::new(&RSA_PSS_2048_8192_SHA256, &self.other)
             .verify(format!("{}.{}", outer[0], outer[1]).as_bytes(), &decode(outer[2]))
             .unwrap();
         let jwe = String::from_utf8(decode(outer[1])).unwrap();
         let inner: Vec<&str> = jwe.split('.').collect();
         assert_eq!(inner.len(), 5);
         assert_eq!(decode(inner[0]), br#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#);
-        let private = OaepPrivateDecryptingKey::new(PrivateDecryptingKey::from_pkcs8(&self.merchant).unwrap()).unwrap();
+        let private = OaepPrivateDecryptingKey::new(PrivateDecryptingKey::from_pkcs8(&self.own).unwrap()).unwrap();
         let mut key = vec![0; private.min_output_size()];
         let key = private
             .decrypt(&OAEP_SHA1_MGF1SHA1, &decode(inner[1]), &mut key, None)

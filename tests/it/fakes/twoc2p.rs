@@ -55,7 +55,7 @@ impl Shop {
         text(&open(&answer.text), "respCode")
     }
 
-    async fn pay_directly(&self, token: &str, channel: &str) -> Value {
+    pub(super) async fn pay_directly(&self, token: &str, channel: &str) -> Value {
         let body = serde_json::json!({
             "paymentToken": token,
             "payment": { "code": { "channelCode": channel }, "data": { "customerToken": "tok_1" } },
@@ -78,7 +78,7 @@ fn seal(claims: &str, secret: &str) -> String {
 
 /// The claims of a signed body, as text. Fails when the signature is not good.
 #[track_caller]
-fn open(body: &str) -> String {
+pub(super) fn open(body: &str) -> String {
     let envelope: Value = serde_json::from_str(body).unwrap();
     let token = envelope["payload"]
         .as_str()
@@ -89,7 +89,7 @@ fn open(body: &str) -> String {
     claims
 }
 
-fn text(claims: &str, name: &str) -> String {
+pub(super) fn text(claims: &str, name: &str) -> String {
     let claims: Value = serde_json::from_str(claims).unwrap();
     claims[name].as_str().unwrap_or_default().to_owned()
 }

@@ -15,11 +15,11 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// A shop, its keys, and an invoice `INV7001` over 100.00 that is not paid yet.
 pub(super) struct Desk {
     pub(super) shop: Shop,
-    sealer: Sealer,
+    pub(super) sealer: Sealer,
 }
 
 impl Desk {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         Self::with(|order| order).await
     }
 
@@ -31,7 +31,7 @@ impl Desk {
     }
 
     /// Paid and settled.
-    async fn settled() -> Self {
+    pub(super) async fn settled() -> Self {
         let desk = Self::new().await;
         assert!(desk.shop.server.pay("INV7001") && desk.shop.server.settle("INV7001"));
         desk
@@ -45,30 +45,30 @@ impl Desk {
     }
 
     /// The XML of the answer to a request.
-    async fn ask(&self, xml: &str) -> String {
+    pub(super) async fn ask(&self, xml: &str) -> String {
         let answer = bounded(self.post(self.sealer.seal(xml))).await.unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text);
         self.sealer.open(&answer.text)
     }
 
-    async fn post(&self, body: String) -> Result<Answer, reqwest::Error> {
+    pub(super) async fn post(&self, body: String) -> Result<Answer, reqwest::Error> {
         let request = self.shop.client.post(self.shop.server.maintenance_url());
         Answer::of(request.header("Content-Type", "text/plain").body(body)).await
     }
 
     /// The code and the status of an answer.
-    async fn act(&self, process: &str, amount: &str, more: &str) -> (String, String) {
+    pub(super) async fn act(&self, process: &str, amount: &str, more: &str) -> (String, String) {
         let answer = self.ask(&request(process, "INV7001", amount, more)).await;
         assert_eq!(element(&answer, "processType"), process);
         assert_eq!(element(&answer, "invoiceNo"), "INV7001");
         (element(&answer, "respCode"), element(&answer, "status"))
     }
 
-    async fn code(&self, process: &str, amount: &str, more: &str) -> String {
+    pub(super) async fn code(&self, process: &str, amount: &str, more: &str) -> String {
         self.act(process, amount, more).await.0
     }
 
-    async fn status(&self) -> String {
+    pub(super) async fn status(&self) -> String {
         self.act("I", "100.00", "").await.1
     }
 }
@@ -93,11 +93,11 @@ pub(super) fn element(xml: &str, name: &str) -> String {
     inside.map(|(text, _)| text.to_owned()).unwrap_or_default()
 }
 
-fn id(id: &str) -> String {
+pub(super) fn id(id: &str) -> String {
     format!("<idempotencyID>{id}</idempotencyID>")
 }
 
-fn pair(code: &str, status: &str) -> (String, String) {
+pub(super) fn pair(code: &str, status: &str) -> (String, String) {
     (code.to_owned(), status.to_owned())
 }
 
@@ -499,4 +499,20 @@ async fn another_message_to_the_action_url_is_loud() {
     let sealed = desk.sealer.seal("<FxRateRequest><version>1</version></FxRateRequest>");
     assert_eq!(bounded(desk.post(sealed)).await.unwrap().status, 501);
     assert_eq!(desk.shop.server.unexpected(), [format!("{ACTION} <FxRateRequest>")]);
+}
+
+#[tokio::test]
+async fn the_cut_off_can_be_set_and_amounts_have_two_decimals_in_every_currency() {
+    let desk = Desk::with(|order| order.replace("100.00", "500").replace("THB", "JPY")).await;
+    desk.shop.server.set_settlement_delay(Duration::ZERO);
+    desk.shop.server.pay("INV7001");
+    let answer = desk.ask(&request("R", "INV7001", "200.00", "")).await;
+    assert_eq!(
+        (element(&answer, "respCode"), element(&answer, "amount")),
+        pair("00", "200.00")
+    );
+    assert_eq!(desk.code("R", "0.50", "").await, "18", "half a yen");
+    assert_eq!(desk.shop.bank().total(OperationKind::Refund, "INV7001"), 200);
+    desk.shop.server.set_settlement_delay(DAY);
+    assert_eq!(desk.status().await, "A");
 }

@@ -121,14 +121,7 @@ impl TwoC2p {
                 let said = "2C2P says that all is given back already";
                 Ok(disagree(said, &list, Some(asked.currency())))
             }
-            Match::None => {
-                let category = if given_back {
-                    FailureCategory::AlreadyDone
-                } else {
-                    FailureCategory::Invalid
-                };
-                Ok(Outcome::Failed(refunds::refused(category, answer, &list, asked)))
-            }
+            Match::None => Ok(Outcome::Failed(refunds::refused(answer, &list, asked))),
         }
     }
 }

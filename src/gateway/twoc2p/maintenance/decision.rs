@@ -95,10 +95,12 @@ pub(super) fn on_answer(kind: OperationKind, answer: &PaymentStatus, currency: O
         ("16", _) => return says_failed(FailureCategory::NoSuchPayment, answer),
         (_, OperationKind::Void) if is_about_the_state(code) => return Verdict::Look,
         (_, OperationKind::Capture) if is_about_the_state(code) => return Verdict::Look,
-        ("12" | "30" | "40" | "49", OperationKind::Refund) => return Verdict::Look,
+        ("12" | "30" | "49", OperationKind::Refund) => return Verdict::Look,
         _ => {}
     }
     match answer.class() {
+        // A refusal can follow on a first send that was executed and whose key was forgotten.
+        Class::Declined | Class::Expired if kind == OperationKind::Refund => Verdict::Look,
         Class::InvalidRequest => says_failed(FailureCategory::Invalid, answer),
         Class::Declined => says_failed(FailureCategory::Declined, answer),
         Class::Expired => says_failed(FailureCategory::Expired, answer),

@@ -1,4 +1,5 @@
-//! As much of DER as it takes to find an RSA key: in an X.509 certificate, in a public key, in a private key.
+//! As much of DER as it takes to find an RSA key: in an X.509 certificate, in a public key, in a private key, and what
+//! it takes to decrypt one.
 //!
 //! Nothing is verified here, neither dates nor issuers nor signatures: 2C2P's certificate is trusted because the merchant
 //! took it from 2C2P's portal. rustls-webpki would not read it anyway where it is of version 1, as what `openssl x509
@@ -17,6 +18,12 @@ const VERSION: u8 = 0xa0;
 /// `rsaEncryption`, 1.2.840.113549.1.1.1.
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 
+/// `id-PBES2`, 1.2.840.113549.1.5.13.
+const PBES2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0d];
+
+/// `id-PBKDF2`, 1.2.840.113549.1.5.12.
+const PBKDF2: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0c];
+
 /// What a PKCS#8 key begins with when it is an RSA key: version 0, `rsaEncryption`, no parameters.
 const PKCS8_RSA: &[u8] = &[
     0x02, 0x01, 0x00, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00,
@@ -29,6 +36,20 @@ pub(super) enum Key<'a> {
     Rsa(&'a [u8]),
     /// Elliptic curves, Ed25519, RSA that is bound to another use.
     Other,
+}
+
+/// A private key that is encrypted by PBES2 (RFC 8018), with a key that PBKDF2 made of a passphrase.
+///
+/// The names are object identifiers. What they stand for is for those who can compute it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encrypted<'a> {
+    pub(super) salt: &'a [u8],
+    pub(super) rounds: u32,
+    /// HMAC with SHA-1, when none is named.
+    pub(super) hash: Option<&'a [u8]>,
+    pub(super) cipher: &'a [u8],
+    pub(super) start: &'a [u8],
+    pub(super) text: &'a [u8],
 }
 
 /// The `SubjectPublicKeyInfo` of a certificate, whole.
@@ -75,6 +96,33 @@ pub(super) fn private_key(pkcs8: &[u8]) -> Option<Key<'_>> {
     modulus(&mut key)
 }
 
+/// What an encrypted PKCS#8 document says of itself; `None` for every scheme but PBES2 with PBKDF2.
+pub(super) fn encrypted_key(document: &[u8]) -> Option<Encrypted<'_>> {
+    let mut document = sequence(whole(document)?)?;
+    let mut scheme = parameters(document.next()?, PBES2)?;
+    let text = document.next().filter(|text| text.tag == OCTET_STRING)?;
+    let mut derivation = parameters(scheme.next()?, PBKDF2)?;
+    let salt = derivation.next().filter(|salt| salt.tag == OCTET_STRING)?;
+    let rounds = derivation.next().filter(|rounds| rounds.tag == INTEGER)?;
+    // The length of the key follows from the cipher.
+    derivation.optional(INTEGER);
+    let hash = match derivation.next() {
+        None => None,
+        Some(hash) => Some(object_id(&mut sequence(hash)?)?),
+    };
+    let mut cipher = sequence(scheme.next()?)?;
+    let name = object_id(&mut cipher)?;
+    let start = cipher.next().filter(|start| start.tag == OCTET_STRING)?;
+    Some(Encrypted {
+        salt: salt.content,
+        rounds: small_number(rounds)?,
+        hash,
+        cipher: name,
+        start: start.content,
+        text: text.content,
+    })
+}
+
 /// The PKCS#8 form of an RSA key in PKCS#1 form.
 pub(super) fn pkcs8_of_pkcs1(pkcs1: &[u8]) -> Zeroizing<Vec<u8>> {
     let mut body = Zeroizing::new(Vec::with_capacity(pkcs1.len() + PKCS8_RSA.len() + 5));
@@ -108,8 +156,30 @@ fn append(out: &mut Vec<u8>, tag: u8, content: &[u8]) {
 
 /// Whether an `AlgorithmIdentifier` names plain RSA.
 fn is_rsa(algorithm: Element<'_>) -> Option<bool> {
-    let name = sequence(algorithm)?.next()?;
-    (name.tag == OBJECT_ID).then_some(name.content == RSA)
+    object_id(&mut sequence(algorithm)?).map(|name| name == RSA)
+}
+
+/// The parameters of an `AlgorithmIdentifier` of that name.
+fn parameters<'a>(algorithm: Element<'a>, name: &[u8]) -> Option<Elements<'a>> {
+    let mut algorithm = sequence(algorithm)?;
+    (object_id(&mut algorithm)? == name).then_some(())?;
+    sequence(algorithm.next()?)
+}
+
+fn object_id<'a>(elements: &mut Elements<'a>) -> Option<&'a [u8]> {
+    let name = elements.next().filter(|name| name.tag == OBJECT_ID)?;
+    Some(name.content)
+}
+
+/// A number that is not negative and fits.
+fn small_number(number: Element<'_>) -> Option<u32> {
+    let positive = number.content.first().is_some_and(|first| first & 0x80 == 0);
+    let leading = number.content.iter().take_while(|byte| **byte == 0).count();
+    let number = number
+        .content
+        .get(leading..)
+        .filter(|number| positive && number.len() <= 4)?;
+    Some(number.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)))
 }
 
 fn modulus<'a>(key: &mut Elements<'a>) -> Option<Key<'a>> {
@@ -262,7 +332,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>) {
-            let _ = (certificate_key(&bytes), public_key(&bytes).is_some(), private_key(&bytes).is_some());
+            let _ = (certificate_key(&bytes), public_key(&bytes).is_some(), private_key(&bytes).is_some(), encrypted_key(&bytes).is_some());
         }
 
         #[test]

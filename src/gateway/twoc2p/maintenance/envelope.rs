@@ -51,10 +51,6 @@ impl From<Unspecified> for Rejected {
     }
 }
 
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the adapter's capture, void and refund call these")
-)]
 impl MaintenanceKeys {
     /// `plaintext`, encrypted to 2C2P and signed by the merchant.
     pub(in crate::gateway::twoc2p) fn seal(&self, plaintext: &[u8]) -> Result<String, SealError> {

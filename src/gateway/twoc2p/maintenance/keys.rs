@@ -1,7 +1,7 @@
 //! The RSA keys of the maintenance API (page `reference-jwt-with-key`): the merchant's own pair, whose certificate is
 //! uploaded to 2C2P's portal, and 2C2P's certificate, which is downloaded there.
 
-use super::der;
+use super::{der, passphrase};
 use crate::secret::Secret;
 use aws_lc_rs::rsa::{OaepPrivateDecryptingKey, OaepPublicEncryptingKey, PrivateDecryptingKey, PublicEncryptingKey};
 use aws_lc_rs::signature::{ParsedPublicKey, RSA_PSS_2048_8192_SHA256, RsaKeyPair};
@@ -35,7 +35,7 @@ pub(super) struct OwnKey {
 }
 
 /// A key of the maintenance API cannot be used. Says which one; the source says why. Nothing of the key is repeated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The merchant's private key.
@@ -61,9 +61,15 @@ pub enum KeyFault {
     /// A private key where a certificate or a public key belongs.
     #[error("it is a private key, where 2C2P's certificate or public key belongs")]
     Private,
-    /// The key is encrypted.
-    #[error("it is encrypted: 'openssl pkcs8 -topk8 -nocrypt -in KEY.pem' writes it without encryption")]
+    /// The key is encrypted, and no passphrase was given.
+    #[error("it is encrypted and there is no passphrase")]
     Encrypted,
+    /// Not by PBES2 with PBKDF2 and AES in CBC mode.
+    #[error("its encryption is not known here: 'openssl pkcs8 -topk8 -in KEY.pem' writes it in the usual one")]
+    UnknownEncryption,
+    /// The passphrase is another one.
+    #[error("the passphrase does not open it")]
+    Passphrase,
     /// More than one key, or more than one certificate.
     #[error("it holds more than one key or certificate")]
     Several,
@@ -97,21 +103,36 @@ impl MaintenanceKeys {
     /// ```
     /// use payonce::gateway::twoc2p::{KeyError, KeyFault, MaintenanceKeys};
     ///
-    /// # let certificate = include_str!("../tests/fixtures/twoc2p/maintenance/TEST-ONLY-gateway.cert.pem");
-    /// let refused = MaintenanceKeys::new("a path instead of a key", certificate).unwrap_err();
+    /// // The keys themselves are wanted, not where they lie.
+    /// let refused = MaintenanceKeys::new("keys/merchant.pem", "keys/2c2p.cer").unwrap_err();
     /// assert_eq!(refused, KeyError::MerchantPrivateKey(KeyFault::Missing));
     /// ```
     pub fn new(
         merchant_private_key: impl Into<Secret>,
         gateway_certificate: impl AsRef<[u8]>,
     ) -> Result<Self, KeyError> {
-        let own = private_key(&merchant_private_key.into()).map_err(KeyError::MerchantPrivateKey)?;
-        let keys = gateway_key(gateway_certificate.as_ref(), &own).map_err(KeyError::GatewayCertificate)?;
-        Ok(Self {
-            own: Arc::new(own),
-            encrypting: Arc::new(keys.encrypting),
-            verifying: vec![keys.verifying],
-        })
+        Self::of(&merchant_private_key.into(), None, gateway_certificate.as_ref())
+    }
+
+    /// As [`MaintenanceKeys::new`], with a private key that is encrypted with `passphrase`: PKCS#8 (`-----BEGIN ENCRYPTED
+    /// PRIVATE KEY-----`) by PBES2 with PBKDF2 and AES in CBC mode, which is what openssl writes. A key that is not
+    /// encrypted is taken as well.
+    ///
+    /// This takes as long as the key's rounds of PBKDF2, which can be a second.
+    ///
+    /// # Errors
+    /// As [`MaintenanceKeys::new`]; also when the passphrase is another one.
+    pub fn with_passphrase(
+        merchant_private_key: impl Into<Secret>,
+        passphrase: impl Into<Secret>,
+        gateway_certificate: impl AsRef<[u8]>,
+    ) -> Result<Self, KeyError> {
+        let passphrase = passphrase.into();
+        Self::of(
+            &merchant_private_key.into(),
+            Some(&passphrase),
+            gateway_certificate.as_ref(),
+        )
     }
 
     /// Believes what is signed with the key of `certificate` as well: for the time in which 2C2P changes its keys.
@@ -123,6 +144,16 @@ impl MaintenanceKeys {
         let keys = gateway_key(certificate.as_ref(), &self.own).map_err(KeyError::GatewayCertificate)?;
         self.verifying.push(keys.verifying);
         Ok(self)
+    }
+
+    fn of(private: &Secret, passphrase: Option<&Secret>, certificate: &[u8]) -> Result<Self, KeyError> {
+        let own = private_key(private, passphrase).map_err(KeyError::MerchantPrivateKey)?;
+        let keys = gateway_key(certificate, &own).map_err(KeyError::GatewayCertificate)?;
+        Ok(Self {
+            own: Arc::new(own),
+            encrypting: Arc::new(keys.encrypting),
+            verifying: vec![keys.verifying],
+        })
     }
 
     pub(super) fn own(&self) -> &OwnKey {
@@ -144,8 +175,13 @@ impl fmt::Debug for MaintenanceKeys {
     }
 }
 
-fn private_key(pem: &Secret) -> Result<OwnKey, KeyFault> {
-    let pkcs8 = private_document(pem.expose())?;
+fn private_key(pem: &Secret, passphrase: Option<&Secret>) -> Result<OwnKey, KeyFault> {
+    let pem = pem.expose();
+    let pkcs8 = match (passphrase::is_encrypted(pem), passphrase) {
+        (false, _) => private_document(pem)?,
+        (true, Some(passphrase)) => passphrase::decrypt(pem, passphrase)?,
+        (true, None) => return Err(KeyFault::Encrypted),
+    };
     let modulus = usable(der::private_key(&pkcs8))?.to_vec();
     Ok(OwnKey {
         signing: RsaKeyPair::from_pkcs8(&pkcs8).map_err(|_| KeyFault::Malformed)?,
@@ -158,10 +194,6 @@ fn private_key(pem: &Secret) -> Result<OwnKey, KeyFault> {
 
 /// The one private key of a PEM text, as PKCS#8: what aws-lc-rs decrypts with.
 fn private_document(pem: &str) -> Result<Zeroizing<Vec<u8>>, KeyFault> {
-    // PKCS#8 says it in the label, which the reader of PEM does not know; PKCS#1 in a header line.
-    if pem.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || pem.contains("Proc-Type: 4,ENCRYPTED") {
-        return Err(KeyFault::Encrypted);
-    }
     let mut found = None;
     let mut others = KeyFault::Missing;
     for section in sections(pem.as_bytes()) {

@@ -12,7 +12,8 @@ use crate::gateway::twoc2p::response::doubtful;
 use crate::gateway::twoc2p::result::Conclusion;
 use crate::money::Money;
 use crate::operation::OperationKind;
-use crate::record::Record;
+use crate::outcome::Outcome;
+use crate::record::{Record, State};
 use tracing::debug;
 
 impl TwoC2p {
@@ -67,14 +68,15 @@ impl TwoC2p {
         }
     }
 
-    /// What the maintenance API says where the payment inquiry came to no conclusion (`first`), and whether a "not
-    /// found" may count.
+    /// What the maintenance API says where the payment inquiry came to no certain conclusion (`first`), and whether a
+    /// "not found" may count. `ours` when that inquiry has shown that the payment is the operation's own.
     ///
     /// Without keys the first opinion stands. With keys, absence takes both.
     pub(in crate::gateway::twoc2p) async fn second_opinion(
         &self,
         record: &Record,
         first: Conclusion,
+        ours: bool,
     ) -> Result<(Conclusion, bool), Failure> {
         let Some(maintenance) = &self.maintenance else {
             return Ok((first, true));
@@ -86,20 +88,33 @@ impl TwoC2p {
         let Ok(status) = self.payment_status(record.wire_identity(), record.amount()).await else {
             return Ok((first, false));
         };
-        let ours = record.key().to_string();
-        if status.user_defined[0].as_ref().is_some_and(|mark| *mark != ours) {
+        let key = record.key().to_string();
+        let mark = status.user_defined[0].as_ref();
+        if mark.is_some_and(|mark| *mark != key) {
             let detail = "2C2P's maintenance API answers about the payment of another operation";
             return Err(Failure::maybe_executed(FailureKind::Unreadable, detail).with_http_status(200));
         }
+        // No printed answer of this API has a mark. Then it is enough that 2C2P gave us the page of this invoice.
+        let issued = matches!(record.state(), State::Known(Outcome::Pending(_)));
         let currency = record.amount().map(Money::currency);
         let second = on_payment(&status, currency, record.payable_until().is_some());
-        Ok(match (first, second) {
-            (_, Conclusion::Says(outcome)) => (Conclusion::Says(outcome), true),
-            // In progress, and no payment yet: the payer's page is open.
-            (Conclusion::Says(outcome), _) => (Conclusion::Says(outcome), true),
-            (_, Conclusion::Absent) => (Conclusion::Absent, true),
-            (first, Conclusion::Nothing(_)) => (first, false),
-        })
+        Ok(weigh(first, second, ours || issued || mark.is_some()))
+    }
+}
+
+/// The two opinions together. Somebody else's payment under the same invoice number, at a shared account, must not be
+/// taken for ours: so what the second one says holds only for a payment that is known to be ours.
+fn weigh(first: Conclusion, second: Conclusion, ours: bool) -> (Conclusion, bool) {
+    match (first, second) {
+        (first, Conclusion::Says(_)) if !ours => (first, false),
+        // It may be waiting for a payer who no longer comes.
+        (Conclusion::Says(Outcome::Failed(first)), Conclusion::Says(Outcome::Pending(_))) => {
+            (Conclusion::Says(Outcome::Failed(first)), true)
+        }
+        (_, Conclusion::Says(outcome)) => (Conclusion::Says(outcome), true),
+        (Conclusion::Says(outcome), Conclusion::Absent | Conclusion::Nothing(_)) => (Conclusion::Says(outcome), true),
+        (_, Conclusion::Absent) => (Conclusion::Absent, true),
+        (first, Conclusion::Nothing(_)) => (first, false),
     }
 }
 

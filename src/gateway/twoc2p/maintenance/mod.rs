@@ -21,6 +21,7 @@ mod keys;
 mod look;
 mod notice;
 mod options;
+mod passphrase;
 mod plans;
 mod refunds;
 mod request;
@@ -31,6 +32,8 @@ mod xml;
 
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod tests;
 
 pub use answer::{PaymentStatus, RefundRow};
 pub use keys::{KeyError, KeyFault, MaintenanceKeys};
@@ -74,7 +77,7 @@ pub(super) fn promise(kind: OperationKind) -> Promise {
         OperationKind::Update => return updates::promise(),
         OperationKind::Void => SameKey::Refuses,
         OperationKind::Charge | OperationKind::Authorize | OperationKind::Capture | OperationKind::Refund => {
-            SameKey::Replays { within: RESENDS }
+            SameKey::LatestState { within: RESENDS }
         }
     };
     let absence = Absence::After {

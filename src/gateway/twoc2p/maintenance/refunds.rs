@@ -2,6 +2,7 @@
 
 use super::answer::{PaymentStatus, RefundRow};
 use super::decision::{RefundState, failure, refund_state};
+use crate::gateway::twoc2p::codes::Class;
 use crate::money::Money;
 use crate::operation::{GatewayRef, OperationKey};
 use crate::outcome::{Conflict, ConflictKind, Failed, FailureCategory, NextStep, Outcome, Pending, Succeeded};
@@ -81,7 +82,13 @@ pub(super) fn find(list: &PaymentStatus, sought: Sought<'_>) -> Match {
 }
 
 /// The outcome of a refund that was refused although none of ours is in the list: with how much others have given back.
-pub(super) fn refused(category: FailureCategory, answer: &PaymentStatus, list: &PaymentStatus, asked: Money) -> Failed {
+pub(super) fn refused(answer: &PaymentStatus, list: &PaymentStatus, asked: Money) -> Failed {
+    let category = match answer.code.as_deref() {
+        Some("12" | "30" | "40") => FailureCategory::Invalid,
+        Some("49") => FailureCategory::AlreadyDone,
+        _ if answer.class() == Class::Expired => FailureCategory::Expired,
+        _ => FailureCategory::Declined,
+    };
     let mut failed = failure(category, answer);
     let done = list
         .refunds

@@ -4,8 +4,8 @@
 use super::decision::process_type;
 use super::options::ActionOptions;
 use super::xml::{XmlError, XmlWriter};
-use crate::gateway::twoc2p::TwoC2p;
 use crate::gateway::twoc2p::request::user_defined;
+use crate::gateway::twoc2p::{TwoC2p, TwoC2pOptions};
 use crate::money::Money;
 use crate::operation::{Invalid, Operation, OperationKey, OperationKind, Target};
 use crate::record::{Instruction, PaymentTarget, Record};
@@ -155,6 +155,9 @@ impl Payment {
 /// Checks all of an operation that needs no payment, before anything is written or sent. Returns what its options say
 /// of the payment's amount.
 pub(super) fn check(operation: &Operation) -> Result<Option<Money>, Invalid> {
+    if operation.options::<TwoC2pOptions>().is_some() {
+        return Err(Invalid::new("options", "are those of a payment"));
+    }
     let options = options(operation);
     options.check(operation.amount())?;
     user_defined(operation)?;

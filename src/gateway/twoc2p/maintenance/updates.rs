@@ -34,7 +34,7 @@ pub(super) fn promise() -> Promise {
         apart: Duration::from_secs(60),
         then: AfterAbsence::SendAgain,
     };
-    Promise::new(SameKey::Replays { within: RESENDS }, absence)
+    Promise::new(SameKey::LatestState { within: RESENDS }, absence)
 }
 
 impl TwoC2p {

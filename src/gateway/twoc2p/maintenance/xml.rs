@@ -20,13 +20,6 @@ const MOST_ATTRIBUTES: usize = 64;
 
 /// A document could not be written or read. Nothing of it is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[cfg_attr(
-    not(test),
-    allow(
-        dead_code,
-        reason = "the adapter's capture, void and refund write and read documents"
-    )
-)]
 pub(in crate::gateway::twoc2p) enum XmlError {
     /// A text for this element has a character that XML 1.0 has no way to write, such as a NUL.
     #[error("{0} has a character that XML cannot express")]
@@ -54,10 +47,6 @@ pub(in crate::gateway::twoc2p) struct XmlWriter {
     failed: Option<&'static str>,
 }
 
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the adapter's capture, void and refund write documents")
-)]
 impl XmlWriter {
     /// Names are our own and are written as they are.
     pub(in crate::gateway::twoc2p) fn new(root: &'static str) -> Self {
@@ -123,10 +112,6 @@ impl XmlWriter {
 
 /// An element that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the adapter's capture, void and refund read answers")
-)]
 pub(in crate::gateway::twoc2p) struct Element {
     name: String,
     attributes: Vec<(String, String)>,
@@ -135,10 +120,6 @@ pub(in crate::gateway::twoc2p) struct Element {
     text: String,
 }
 
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the adapter's capture, void and refund read answers")
-)]
 impl Element {
     pub(in crate::gateway::twoc2p) fn name(&self) -> &str {
         &self.name
@@ -169,10 +150,6 @@ impl Element {
 }
 
 /// Reads a document.
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "the adapter's capture, void and refund read answers")
-)]
 pub(in crate::gateway::twoc2p) fn parse(document: &[u8]) -> Result<Element, XmlError> {
     if document.len() > LONGEST {
         return Err(XmlError::TooLong);

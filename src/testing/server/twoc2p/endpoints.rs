@@ -4,14 +4,16 @@ use super::DirectPayment;
 use super::invoices::{Books, Invoice, State, TOKEN_LIFETIME, instant, plain};
 use super::jwt::{self, Claims, Rejected};
 use super::maintenance::{is_action, only_looks};
+use super::page::{self, Returns, is_page};
 use super::settlement::After;
+use super::stored_cards;
 use crate::money::{Currency, Money};
 use crate::secret::Secret;
 use crate::testing::server::http::{Gate, Handler, TurnedAway};
 use crate::testing::server::{LoggedRequest, Reply};
 use async_trait::async_trait;
 use serde_json::json;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 const PREFIX: &str = "/payment/4.3/";
 const MANDATORY: [&str; 5] = ["merchantID", "invoiceNo", "description", "amount", "currencyCode"];
@@ -21,6 +23,8 @@ const MANDATORY: [&str; 5] = ["merchantID", "invoiceNo", "description", "amount"
 pub(super) struct Merchant {
     pub(super) id: String,
     pub(super) secret: Secret,
+    /// Where it is reached, once it listens.
+    pub(super) address: OnceLock<String>,
     books: Mutex<Books>,
 }
 
@@ -29,6 +33,7 @@ impl Merchant {
         Self {
             id,
             secret,
+            address: OnceLock::new(),
             books: Mutex::new(books),
         }
     }
@@ -97,6 +102,10 @@ impl Merchant {
                 preauth: claims.text("transactionMode").as_deref() == Some("PREAUTH"),
                 ..After::default()
             },
+            returns: Returns {
+                frontend: claims.text("frontendReturnUrl"),
+                backend: claims.text("backendReturnUrl"),
+            },
         };
         let open = books.is_open(&invoice);
         books.invoices.insert(number.clone(), invoice);
@@ -107,10 +116,8 @@ impl Merchant {
     }
 
     fn issued(&self, token: &str) -> Reply {
-        let encoded = token.replace('+', "%2b").replace('/', "%2f").replace('=', "%3d");
-        let page = format!("https://sandbox-pgw-ui.2c2p.com/payment/4.3/#/token/{encoded}");
         let claims = json!({
-            "webPaymentUrl": page,
+            "webPaymentUrl": self.page_url(token),
             "paymentToken": token,
             "respCode": "0000",
             "respDesc": "Success",
@@ -160,7 +167,7 @@ impl Merchant {
                 "2000"
             }
         };
-        Ok(flow(code, &channel, &number))
+        Ok(flow(code, &channel, &number, &self.page_url(&token)))
     }
 
     fn payment_inquiry(&self, request: &LoggedRequest) -> Result<Reply, &'static str> {
@@ -178,8 +185,11 @@ impl Merchant {
 
 #[async_trait]
 impl Handler for Merchant {
-    fn is_inquiry(&self, _method: &str, path: &str, body: &[u8]) -> bool {
-        endpoint(path).as_deref() == Some("paymentinquiry") || is_action(path) && only_looks(body)
+    fn is_inquiry(&self, method: &str, path: &str, body: &[u8]) -> bool {
+        method == "GET"
+            || endpoint(path).as_deref() == Some("paymentinquiry")
+            || is_action(path) && only_looks(body)
+            || stored_cards::only_looks(path)
     }
 
     async fn execute(&self, request: &LoggedRequest, gate: Gate, breaks: bool) -> Reply {
@@ -187,6 +197,12 @@ impl Handler for Merchant {
             return self.maintain(request, gate, breaks).await;
         }
         gate.pass().await;
+        if is_page(&request.path) {
+            return self.page(request).await;
+        }
+        if let Some(reply) = self.stored_cards(request, breaks) {
+            return reply;
+        }
         let found = endpoint(&request.path).filter(|_| request.method == "POST");
         let result = match found.as_deref() {
             Some("paymenttoken") => self.payment_token(request),
@@ -199,6 +215,8 @@ impl Handler for Merchant {
                 return Reply::new(501).header("Content-Type", "text/plain").body(text);
             }
         };
+        // On a task of its own: the merchant may be waiting for this very answer.
+        tokio::spawn(page::send(self.take_due()));
         if breaks {
             return Reply::new(500).json(plain("0999"));
         }
@@ -287,7 +305,7 @@ fn amount(claims: &Claims) -> Result<Money, &'static str> {
 }
 
 /// The unsigned answer of Do Payment.
-fn flow(code: &str, channel: &str, invoice: &str) -> Reply {
+fn flow(code: &str, channel: &str, invoice: &str, page: &str) -> Reply {
     let body = match code {
         "2000" => json!({
             "channelCode": channel,
@@ -305,7 +323,7 @@ fn flow(code: &str, channel: &str, invoice: &str) -> Reply {
             "respDesc": "Pending for user scan QR.",
         }),
         _ => json!({
-            "data": format!("https://api.2c2p.com/pgw/authenticate/{invoice}"),
+            "data": page,
             "channelCode": channel,
             "respCode": code,
             "respDesc": "Redirect to authenticate.",

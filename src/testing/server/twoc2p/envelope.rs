@@ -82,14 +82,20 @@ impl Party {
         reason = "RSA with good keys and AES-GCM with a key of 32 bytes do not fail"
     )]
     pub(super) fn seal(&self, text: &str) -> String {
-        let payload = self.encrypt(text).expect("what is written here can be encrypted");
-        let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"PS256","typ":"JWT"}"#);
-        let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(payload));
+        let jwe = self.encrypt(r#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#, text);
+        let jwe = jwe.expect("what is written here can be encrypted");
+        self.sign(r#"{"alg":"PS256","typ":"JWT"}"#, &jwe)
+            .expect("an RSA key signs")
+    }
+
+    fn sign(&self, header: &str, payload: &str) -> Result<String, Unspecified> {
+        let (header, payload) = (URL_SAFE_NO_PAD.encode(header), URL_SAFE_NO_PAD.encode(payload));
+        let signed = format!("{header}.{payload}");
         let mut signature = vec![0; self.signs.public_modulus_len()];
+        let random = SystemRandom::new();
         self.signs
-            .sign(&RSA_PSS_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)
-            .expect("an RSA key signs");
-        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+            .sign(&RSA_PSS_SHA256, &random, signed.as_bytes(), &mut signature)?;
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
     fn decrypt(&self, token: &str) -> Option<String> {
@@ -116,8 +122,8 @@ impl Party {
         String::from_utf8(text).ok()
     }
 
-    fn encrypt(&self, text: &str) -> Result<String, Unspecified> {
-        let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#);
+    fn encrypt(&self, header: &str, text: &str) -> Result<String, Unspecified> {
+        let header = URL_SAFE_NO_PAD.encode(header);
         let mut key = [0; 32];
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut key)?;
@@ -202,22 +208,28 @@ mod tests {
     }
 
     #[test]
-    fn the_algorithms_of_the_inner_header_are_those_of_the_page() {
-        let sealed = merchant().encrypt("<a/>").unwrap();
-        assert!(GATEWAY.decrypt(&sealed).is_some());
-        let (_, rest) = sealed.split_once('.').unwrap();
-        for header in [
+    fn c43_the_algorithms_are_those_of_the_page_whatever_else_a_header_says() {
+        let (outer, inner) = (r#"{"alg":"PS256"}"#, r#"{"alg":"RSA-OAEP","enc":"A256GCM"}"#);
+        let opened = |outer: &str, inner: &str| {
+            let jwe = merchant().encrypt(inner, "<a/>").unwrap();
+            GATEWAY.open(merchant().sign(outer, &jwe).unwrap().as_bytes()).is_some()
+        };
+        assert!(opened(outer, inner));
+        assert!(opened(
+            r#"{"kid":"1","alg":"PS256"}"#,
+            r#"{"alg":"RSA-OAEP","enc":"A256GCM","kid":"1"}"#
+        ));
+        for bad in [r#"{"alg":"RS256"}"#, r#"{"alg":"PS256","crit":["b64"]}"#, "{}", "[]"] {
+            assert!(!opened(bad, inner), "{bad}");
+        }
+        for bad in [
             r#"{"alg":"RSA-OAEP-256","enc":"A256GCM"}"#,
-            r#"{"alg":"RSA-OAEP","enc":"A128GCM"}"#,
             r#"{"alg":"RSA1_5","enc":"A256GCM"}"#,
-            r#"{"alg":"RSA-OAEP","enc":"A256GCM","kid":"1"}"#,
+            r#"{"alg":"RSA-OAEP","enc":"A128GCM"}"#,
+            r#"{"alg":"RSA-OAEP"}"#,
+            r#"{"alg":"RSA-OAEP","enc":"A256GCM","zip":"DEF"}"#,
         ] {
-            // The last one is allowed, but is not what was sealed.
-            assert!(
-                GATEWAY
-                    .decrypt(&format!("{}.{rest}", URL_SAFE_NO_PAD.encode(header)))
-                    .is_none()
-            );
+            assert!(!opened(outer, bad), "{bad}");
         }
     }
 

@@ -1,7 +1,10 @@
 //! Invoices, their pages and tokens, and the results that inquiries and callbacks carry.
 
 use super::maintenance::Maintenance;
+use super::page::{Outbox, Returns};
+use super::recurring::Plans;
 use super::settlement::{After, Stage};
+use super::stored_cards::Cards;
 use super::{AmountForm, GATEWAY};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::money::Money;
@@ -24,6 +27,9 @@ pub(super) struct Books {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
     pub(super) maintenance: Maintenance,
+    pub(super) outbox: Outbox,
+    pub(super) plans: Plans,
+    pub(super) cards: Cards,
     pub(super) invoices: HashMap<String, Invoice>,
     /// In the order in which they were issued.
     pub(super) numbers: Vec<String>,
@@ -62,6 +68,7 @@ pub(super) struct Invoice {
     /// How many inquiries still do not see the payment.
     pub(super) hidden: u32,
     pub(super) after: After,
+    pub(super) returns: Returns,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +99,9 @@ impl Books {
                 direct: VecDeque::new(),
             },
             maintenance: Maintenance::default(),
+            outbox: Outbox::default(),
+            plans: Plans::default(),
+            cards: Cards::default(),
             invoices: HashMap::new(),
             numbers: Vec::new(),
             tokens: HashMap::new(),
@@ -147,6 +157,7 @@ impl Books {
             movement = movement.with_identity(value.as_str());
         }
         self.bank.record(movement);
+        self.tell_backend(number);
     }
 
     /// The payer's try ends without money.
@@ -158,6 +169,7 @@ impl Books {
                 tran_ref,
             };
         }
+        self.tell_backend(number);
     }
 
     /// The claims that answer an inquiry about `number`.
@@ -308,6 +320,7 @@ pub(super) fn description(code: &str) -> &'static str {
         "9040" => "Invalid token",
         "9041" => "Payment token already used",
         "9042" => "Hash value mismatch",
+        "9202" => "Invalid card token",
         "9900" => "The payload could not be read",
         _ => "Failed",
     }

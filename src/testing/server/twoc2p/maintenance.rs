@@ -5,6 +5,7 @@ use super::endpoints::Merchant;
 use super::envelope::{GATEWAY, GATEWAY_CERTIFICATE, MERCHANT_CERTIFICATE, MERCHANT_KEY};
 use super::invoices::{Books, Invoice, local};
 use super::process::{Asked, Process};
+use super::recurring;
 use super::refunds::RefundRows;
 use super::xml::{Document, Element};
 use crate::money::Money;
@@ -76,10 +77,27 @@ impl Merchant {
         if root.name == "PaymentProcessRequest" {
             return self.process(&root, gate, breaks).await;
         }
+        if root.name == recurring::ROOT {
+            gate.pass().await;
+            return self.recurring(&root, breaks);
+        }
         let line = format!("POST {PATH} <{}>", root.name);
         let text = format!("FakeTwoC2p has no {line}");
         self.books().unexpected.push(line);
         Reply::new(501).header("Content-Type", "text/plain").body(text)
+    }
+
+    fn recurring(&self, root: &Element, breaks: bool) -> Reply {
+        let mut books = self.books();
+        let told = books.maintenance.take_told(&plan_process(root));
+        let executes = told.as_ref().is_none_or(|told| told.after_effect);
+        let answer = executes.then(|| books.recurring(root, &self.id));
+        if breaks {
+            return broken();
+        }
+        let id = root.text_of("recurringUniqueID").unwrap_or_default();
+        let told = told.map(|told| books.recurring_answer("2.4", &told.code, id).finish());
+        sealed(&told.or(answer).unwrap_or_default())
     }
 
     async fn process(&self, root: &Element, gate: Gate, breaks: bool) -> Reply {
@@ -92,7 +110,7 @@ impl Merchant {
                 return bare(code);
             }
         };
-        let told = self.books().maintenance.take_told(asked.process);
+        let told = self.books().maintenance.take_told(asked.process.as_str());
         if let Some(told) = told.as_ref().filter(|told| !told.after_effect) {
             gate.pass().await;
             return bare(&told.code);
@@ -143,6 +161,8 @@ impl Merchant {
                 .header("Content-Type", "text/plain")
                 .body("Too many requests"),
             TurnedAway::StillRunning => match self.read_action(request) {
+                // Changes of plans carry no id that could be running.
+                Ok(root) if root.name == recurring::ROOT => broken(),
                 Ok(root) => sealed(&self.books().bare("51", &Echo::of(&root))),
                 Err(reply) => reply,
             },
@@ -154,6 +174,11 @@ impl Merchant {
 pub(super) fn only_looks(body: &[u8]) -> bool {
     let root = GATEWAY.open(body).and_then(|xml| Element::parse(&xml));
     root.is_some_and(|root| matches!(root.text_of("processType"), Some("I" | "RS")))
+}
+
+/// How tests name what is asked of a plan.
+fn plan_process(root: &Element) -> String {
+    format!("RPP-{}", root.text_of("processType").unwrap_or_default())
 }
 
 fn sealed(xml: &str) -> Reply {
@@ -170,8 +195,8 @@ fn broken() -> Reply {
 }
 
 impl Maintenance {
-    fn take_told(&mut self, process: Process) -> Option<Told> {
-        let at = self.told.iter().position(|told| told.process == process.as_str())?;
+    fn take_told(&mut self, process: &str) -> Option<Told> {
+        let at = self.told.iter().position(|told| told.process == process)?;
         self.told.remove(at)
     }
 
@@ -347,13 +372,13 @@ pub(super) fn two_decimals(amount: Money) -> String {
 }
 
 /// `ddMMyyHHmmss` of `yyyyMMddHHmmss`.
-fn day_first(stamp: &str) -> String {
+pub(super) fn day_first(stamp: &str) -> String {
     let part = |from: usize, to: usize| stamp.get(from..to).unwrap_or_default();
     format!("{}{}{}{}", part(6, 8), part(4, 6), part(2, 4), part(8, 14))
 }
 
 /// Our own words for the codes of the page response-code-payment-maintenance-result-code.
-fn description(code: &str) -> &'static str {
+pub(super) fn description(code: &str) -> &'static str {
     match code {
         "00" => "Success",
         "02" => "Invalid request",
@@ -421,13 +446,15 @@ impl FakeTwoC2p {
     }
 
     /// From now on an `idempotencyID` protects nothing: what is sent again is executed again. How long 2C2P remembers
-    /// one is not documented.
+    /// one is not documented. At first the fake remembers for ever, and refusals too: the same id is told the same,
+    /// although a payment may have been settled meanwhile; what else the second request says is not looked at.
     pub fn set_forgets_idempotency_ids(&self, yes: bool) {
         self.merchant.books().maintenance.forgets_ids = yes;
     }
 
-    /// The next request of this process type (`V`, `S`, `R`, `I`, `RS`) is answered with this code and *not* executed:
-    /// nothing is remembered under its `idempotencyID`. Several are used up in their order.
+    /// The next request of this process type (`V`, `S`, `R`, `I`, `RS`; of plans `RPP-I`, `RPP-U`, `RPP-C`) is answered
+    /// with this code and *not* executed: nothing is remembered under its `idempotencyID`. Several are used up in their
+    /// order.
     pub fn next_maintenance_code(&self, process_type: &str, code: &str) {
         self.tell(process_type, code, false);
     }

@@ -6,11 +6,15 @@ mod envelope;
 mod invoices;
 mod jwt;
 mod maintenance;
+mod page;
 mod process;
+mod recurring;
 mod refunds;
 mod settlement;
+mod stored_cards;
 mod xml;
 
+pub use recurring::RecurringPlan;
 pub use refunds::RefundRows;
 
 use super::http::{Hold, LoggedRequest, Server};
@@ -26,17 +30,29 @@ use std::sync::Arc;
 /// The name under which the bank knows this gateway.
 const GATEWAY: &str = "2c2p";
 
-/// A fake of 2C2P's Payment API 4.3 on 127.0.0.1, written from its documentation and independent of this crate's
-/// adapter: `paymentToken`, `payment` (Do Payment) and `paymentInquiry`, for one merchant.
+/// A fake of 2C2P on 127.0.0.1, written from its documentation and independent of this crate's adapter: nothing is
+/// shared, not even an envelope. For one merchant it has
 ///
-/// It verifies and signs with HS256 and the secret's *text*, takes each invoice number once, lets tokens expire by
-/// its [clock](Self::set_clock), and tells its [`Bank`] exactly when money would move: never for a token, only when
-/// the payer pays on the page or Do Payment is approved. The bank knows a charge by its invoice number, its
-/// `idempotencyID` and its user-defined fields.
+/// * the Payment API 4.3: `paymentToken`, `payment` (Do Payment) and `paymentInquiry`, signed with HS256 and the
+///   secret's *text*;
+/// * the [hosted page](Self::page_url), which a browser or a test can open, and the
+///   [backend notifications](Self::set_callbacks) about what happens on it;
+/// * the [maintenance API](Self::maintenance_url): `PaymentProcessRequest` 4.3 (I, V, S, R and RS), plans of recurring
+///   payments (`RecurringMaintenanceRequest` 2.4), and [stored cards](Self::customer_token_url), in the envelope of JWS
+///   (PS256) around JWE (RSA-OAEP, A256GCM) with TEST-ONLY keys.
+///
+/// It takes each invoice number once, lets tokens expire and payments settle by its [clock](Self::set_clock), and
+/// tells its [`Bank`] exactly when money would move: never for a token, only when the payer pays on the page or Do
+/// Payment is approved, when a settlement or void is accepted, and when a refund is made or confirmed. A token with
+/// `transactionMode` `PREAUTH` reserves the money instead of taking it. The bank knows a movement by the invoice
+/// number, the `idempotencyID` and the user-defined fields of the request that asked for it; a refund's own reference
+/// is its `refundReferenceNo`.
 ///
 /// Where the documentation leaves a choice the harsher reading holds until a setting says otherwise: a second use of
 /// an invoice number is 9015 even with the same `idempotencyID`, in a plain body without a signature; an unpaid
-/// invoice is 2001 and an unknown one 2002, both without the merchant's identity; an expired one is 5009.
+/// invoice is 2001 and an unknown one 2002, both without the merchant's identity; an expired one is 5009. The
+/// maintenance API refuses (11) what no page names, so that a misspelt `idempotencyID` is found out, and lists refunds
+/// without anything that tells two of one amount apart.
 ///
 /// A request that it has no endpoint for is answered 501 and listed by [`unexpected`](Self::unexpected).
 pub struct FakeTwoC2p {
@@ -79,10 +95,9 @@ impl FakeTwoC2p {
     #[track_caller]
     pub fn start(bank: Bank, merchant_id: impl Into<String>, secret: impl Into<Secret>) -> Self {
         let merchant = Arc::new(Merchant::new(merchant_id.into(), secret.into(), Books::new(bank)));
-        Self {
-            server: Server::start(Arc::<Merchant>::clone(&merchant)),
-            merchant,
-        }
+        let server = Server::start(Arc::<Merchant>::clone(&merchant));
+        merchant.address.get_or_init(|| server.url());
+        Self { server, merchant }
     }
 
     /// What stands in the place of `https://pgw.2c2p.com/payment/4.3`.
@@ -120,7 +135,9 @@ impl FakeTwoC2p {
         self.merchant.books().unexpected.clone()
     }
 
-    /// From now on requests go wrong by this plan. `paymentInquiry` is the inquiry; the others can move money.
+    /// From now on requests go wrong by this plan. Inquiries are `paymentInquiry`, the process types I and RS of the
+    /// maintenance API, `get` of stored cards, and whatever is only a GET; the others can move money or change
+    /// something.
     pub fn set_faults(&self, plan: FaultPlan) {
         self.server.set_faults(plan);
     }

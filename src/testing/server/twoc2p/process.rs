@@ -164,3 +164,53 @@ fn is_well_made(root: &Element) -> bool {
         fits && first
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::money::Currency;
+    use proptest::prelude::*;
+
+    #[test]
+    fn amounts_have_ten_digits_and_two_more_at_most() {
+        for text in ["25.00", "25", "25.5", "0.01", "1234567890.99"] {
+            assert!(is_amount(text), "{text}");
+        }
+        for text in [
+            "",
+            ".5",
+            "5.",
+            "1.234",
+            "12345678901",
+            "-1.00",
+            "+1",
+            "1e2",
+            "1,000.00",
+            "\u{661}.00",
+        ] {
+            assert!(!is_amount(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_request_makes_it_panic(process in "I|V|S|R|RS|.{0,3}", amount in "[0-9.+-]{0,14}|.{0,8}", other in "[a-zA-Z0-9]{0,14}", text in ".{0,200}") {
+            let element = |name: &str, text: &str| Element { name: name.to_owned(), text: text.to_owned(), children: Vec::new() };
+            let root = Element {
+                children: vec![
+                    element("version", "4.3"),
+                    element("merchantID", "TESTM01"),
+                    element("processType", &process),
+                    element("invoiceNo", "INV1"),
+                    element("actionAmount", &amount),
+                    element(&other, &text),
+                ],
+                ..Element::default()
+            };
+            if let Ok(asked) = Asked::read(&root, "TESTM01") {
+                prop_assert!(asked.amount.as_deref().is_none_or(|amount| Money::parse(amount, Currency::THB).is_ok()));
+                prop_assert!(ELEMENTS.iter().any(|(name, _)| *name == other));
+            }
+        }
+    }
+}

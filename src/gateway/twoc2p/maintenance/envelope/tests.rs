@@ -341,6 +341,26 @@ fn every_flipped_bit_of_the_encryption_gives_the_same_refusal() {
     }
 }
 
+/// Whoever knew the key that is used in place of one that cannot be had could seal without knowing any.
+#[test]
+fn what_stands_in_for_a_content_key_is_not_known() {
+    for byte in [0, 0xff] {
+        let encrypted = Encrypted {
+            key: vec![byte; 32],
+            ..Encrypted::default()
+        };
+        let jwe = encrypted.token();
+        assert!(MERCHANT.open(signed(&jwe).as_bytes()).is_ok());
+        let mut parts: Vec<&str> = jwe.split('.').collect();
+        let noise = URL_SAFE_NO_PAD.encode([1; 256]);
+        parts[1] = &noise;
+        check_refused("noise", signed(&parts.join(".")));
+    }
+    let wrapped = [1; 256];
+    let drawn = [(); 2].map(|()| MERCHANT.unwrap_key(&wrapped).unwrap());
+    assert_ne!(drawn[0], drawn[1]);
+}
+
 #[test]
 fn the_refusal_has_one_text_and_prints_nothing_of_the_token() {
     assert_eq!(

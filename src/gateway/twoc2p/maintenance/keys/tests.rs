@@ -110,6 +110,48 @@ fn says_what_is_wrong_with_the_private_key() {
 }
 
 #[test]
+fn a_passphrase_opens_what_openssl_encrypted() {
+    let with =
+        |pem: &str, passphrase: &str| MaintenanceKeys::with_passphrase(pem, passphrase, samples::GATEWAY_CERTIFICATE);
+    for pem in [
+        sample!("TEST-ONLY-merchant.encrypted.pem"),
+        sample!("TEST-ONLY-merchant.encrypted-aes128-sha1.pem"),
+        // Not encrypted at all.
+        samples::MERCHANT_PRIVATE,
+    ] {
+        let keys = with(pem, "TESTONLYpassphrase").unwrap();
+        let request = keys.seal(b"<a/>").unwrap();
+        assert_eq!(gateway().open(request.as_bytes()).unwrap(), b"<a/>");
+    }
+    let encrypted = sample!("TEST-ONLY-merchant.encrypted.pem");
+    let check = |what: &str, pem: &str, passphrase: &str, expected: KeyFault| {
+        let error = with(pem, passphrase).unwrap_err();
+        assert_eq!(error, KeyError::MerchantPrivateKey(expected), "{what}");
+    };
+    check("another", encrypted, "TESTONLYpassphrasf", KeyFault::Passphrase);
+    check("none", encrypted, "", KeyFault::Passphrase);
+    let (triple_des, old) = (
+        sample!("TEST-ONLY-merchant.encrypted-3des.pem"),
+        sample!("TEST-ONLY-merchant.encrypted-pkcs1.pem"),
+    );
+    check(
+        "triple DES",
+        triple_des,
+        "TESTONLYpassphrase",
+        KeyFault::UnknownEncryption,
+    );
+    check("PKCS#1", old, "TESTONLYpassphrase", KeyFault::UnknownEncryption);
+    check("twice", &encrypted.repeat(2), "TESTONLYpassphrase", KeyFault::Several);
+    check("cut", &encrypted[..900], "TESTONLYpassphrase", KeyFault::Malformed);
+    check(
+        "no DER",
+        &pem("ENCRYPTED PRIVATE KEY", b"key"),
+        "",
+        KeyFault::UnknownEncryption,
+    );
+}
+
+#[test]
 fn says_what_is_wrong_with_the_certificate() {
     for text in [
         "",
@@ -154,5 +196,14 @@ proptest! {
         prop_assert!(private_document(&text).map(|it| der::private_key(&it).is_none()).unwrap_or_else(refused));
         prop_assert!(public_document(&bytes).is_err_and(refused));
         prop_assert!(public_document(text.as_bytes()).map(|it| der::public_key(&it).is_none()).unwrap_or_else(refused));
+    }
+
+    #[test]
+    fn no_damage_to_an_encrypted_key_makes_it_panic(at: prop::sample::Index, letter in "[A-Za-z0-9+/=\n-]") {
+        let mut damaged = sample!("TEST-ONLY-merchant.encrypted.pem").to_owned();
+        // Beyond the rounds, which chance could make many.
+        let at = 140 + at.index(damaged.len() - 140);
+        damaged.replace_range(at..=at, &letter);
+        let _ = passphrase::decrypt(&damaged, &Secret::from("TESTONLYpassphrase"));
     }
 }

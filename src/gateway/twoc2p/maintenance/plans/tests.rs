@@ -346,7 +346,7 @@ async fn an_inquiry_proves_what_the_plan_shows_and_no_more() {
 fn a_change_is_sent_again_for_ten_minutes() {
     let promise = Account::new([]).twoc2p.promise(crate::operation::OperationKind::Update);
     let within = Duration::from_secs(600);
-    assert_eq!(promise.same_key, SameKey::Replays { within });
+    assert_eq!(promise.same_key, SameKey::LatestState { within });
 }
 
 #[test]
