@@ -1,17 +1,24 @@
 //! The worker that resolves what is unknown or was left by a dead process. It only ever reads from gateways.
 
-use crate::engine::{Chain, Payments};
+use crate::engine::{Chain, Inner, Payments};
 use crate::error::JournalError;
-use crate::record::Lease;
+use crate::record::{Lease, Record};
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
-use tracing::{debug, warn};
+use tokio::task::JoinSet;
+use tracing::{debug, error, warn};
 
 /// How long a worker keeps what it has claimed to itself.
 const LEASE: Duration = Duration::from_secs(120);
 
 /// Claims what is due, inquires, records, and schedules the next look. Any number may run, in any process.
+///
+/// What is unknown is looked at within seconds, then less and less often, for days; what waits for a payer or a bank less
+/// often, and when the payer's page has closed; what a dead process left when its lease ends. After the last look it waits
+/// for a person ([`Payments::review_queue`]) and is looked at once a day. Inquiries that fail are not looks: they are tried
+/// again, less and less often too.
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     payments: Payments,
@@ -40,7 +47,7 @@ impl Reconciler {
         }
     }
 
-    /// How many operations one round takes, at most.
+    /// How many operations one round takes, at most, and asks about at once. 32 without it.
     #[must_use]
     pub fn batch(mut self, operations: usize) -> Self {
         self.batch = operations;
@@ -71,13 +78,18 @@ impl Reconciler {
         if !claimed.is_empty() {
             debug!(claimed = claimed.len(), "payonce.claimed");
         }
+        // At once, so that a gateway that answers slowly does not hold up the others until the leases end; each on a task
+        // of its own, so that an adapter that panics ends no more than its own look.
+        let mut looks = JoinSet::new();
         for record in claimed {
             round.looked_at += 1;
-            let key = record.key();
-            match inner.ask(Box::new(record)).await {
-                Ok(asked) if !asked.record.is_open() => round.settled += 1,
-                Ok(_) => {}
-                Err(error) => warn!(%key, error = %Chain(&error), "payonce.look_not_recorded"),
+            let inner = Arc::clone(inner);
+            looks.spawn(async move { look(&inner, record).await });
+        }
+        while let Some(look) = looks.join_next().await {
+            match look {
+                Ok(settled) => round.settled += usize::from(settled),
+                Err(error) => error!(%error, "payonce.look_panicked"),
             }
         }
         Ok(round)
@@ -99,6 +111,18 @@ impl Reconciler {
             if first_of(shutdown.as_mut(), rest).await {
                 return;
             }
+        }
+    }
+}
+
+/// Whether the operation is settled now.
+async fn look(inner: &Inner, record: Record) -> bool {
+    let key = record.key();
+    match inner.ask(Box::new(record)).await {
+        Ok(asked) => !asked.record.is_open(),
+        Err(error) => {
+            warn!(%key, error = %Chain(&error), "payonce.look_not_recorded");
+            false
         }
     }
 }

@@ -277,6 +277,16 @@ impl Payments {
         Ok(self.inner.journal.find(&Wanted::Open { namespace }, limit).await?)
     }
 
+    /// Up to `limit` operations that wait for a person, oldest first: gateway and journal disagree, or days of looks have
+    /// brought nothing. The open ones among them are looked at once a day all the same.
+    ///
+    /// # Errors
+    /// [`Error::Journal`].
+    pub async fn review_queue(&self, limit: usize) -> Result<Vec<Record>, Error> {
+        let namespace = self.inner.namespace.as_str().to_owned();
+        Ok(self.inner.journal.find(&Wanted::InReview { namespace }, limit).await?)
+    }
+
     /// Refuses new operations and returns when those under way are over and recorded.
     pub async fn shutdown(&self) {
         self.inner.flights.close().await;

@@ -5,7 +5,7 @@ use crate::error::JournalError;
 use crate::journal::Replaced;
 use crate::outcome::Outcome;
 use crate::record::{Fact, HistoryLine, Observation, Record, Recorded, Source, State};
-use crate::retry::look_after;
+use crate::retry::next_look;
 use tracing::{info, warn};
 
 /// How often a write is tried again because somebody else was first. Each round means that another writer got on.
@@ -37,7 +37,7 @@ impl Inner {
             let learned = current.learn(&Observation::new(source, now, fact.clone()));
             // What an inquiry has to decide is not dealt with yet: the event counts as new when it comes again.
             let event = event.filter(|_| !learned.contradiction);
-            let due = now.after(look_after(learned.record.looks, learned.record.key));
+            let due = next_look(&learned.record, now);
             let next = Box::new(learned.record.look_again_at(now, due));
             match self
                 .journal

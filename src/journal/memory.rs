@@ -226,5 +226,6 @@ fn matches(record: &Record, wanted: &Wanted) -> bool {
             reference,
         } => *record.namespace == **namespace && record.kind == *kind && record.reference.as_str() == reference,
         Wanted::Open { namespace } => *record.namespace == **namespace && record.is_open(),
+        Wanted::InReview { namespace } => *record.namespace == **namespace && record.needs_review(),
     }
 }

@@ -127,4 +127,9 @@ pub enum Wanted {
         /// Namespace.
         namespace: String,
     },
+    /// Operations that wait for a person ([`Record::needs_review`]).
+    InReview {
+        /// Namespace.
+        namespace: String,
+    },
 }

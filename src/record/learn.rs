@@ -132,10 +132,12 @@ impl Record {
         } else {
             Recorded::First
         };
-        next.looks = match (recorded, observation.source) {
-            (Recorded::First, _) => 0,
-            (Recorded::Already, Source::Inquiry) => self.looks.saturating_add(1),
-            (Recorded::Already, _) => self.looks,
+        // An inquiry that failed is no look: a gateway that is down for a week has not been asked twenty times.
+        (next.looks, next.failed_looks) = match (recorded, observation.source, &observation.fact) {
+            (Recorded::First, _, _) => (0, 0),
+            (Recorded::Already, Source::Inquiry, Fact::Blind(_)) => (self.looks, self.failed_looks.saturating_add(1)),
+            (Recorded::Already, Source::Inquiry, _) => (self.looks.saturating_add(1), 0),
+            (Recorded::Already, _, _) => (self.looks, self.failed_looks),
         };
         Learned {
             line: self.line(&next, observation),

@@ -14,6 +14,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How many answered looks without anything new before a person is asked: some days of them.
+const LAST_LOOK: u32 = 20;
+
 /// What a journal stores for one operation.
 ///
 /// Built only by the engine and by [`journal::row`](crate::journal::row); changed only through [`Record::learn`] and
@@ -39,6 +42,7 @@ pub struct Record {
     pub(crate) payable_until: Option<Timestamp>,
     pub(crate) absences: Absences,
     pub(crate) looks: u32,
+    pub(crate) failed_looks: u32,
     pub(crate) due_at: Option<Timestamp>,
     pub(crate) lease: Option<Lease>,
     pub(crate) created_at: Timestamp,
@@ -270,6 +274,7 @@ impl Record {
             payable_until: page_closes.map(|default| operation.expiry().unwrap_or(default)),
             absences: Absences::default(),
             looks: 0,
+            failed_looks: 0,
             due_at: Some(lease.until),
             lease: Some(lease),
             created_at: now,
@@ -362,6 +367,20 @@ impl Record {
     #[must_use]
     pub fn blocks_other_attempts(&self) -> bool {
         !matches!(self.state, State::Released | State::Known(Outcome::Failed(_)))
+    }
+
+    /// Is it a person's turn? Gateway and journal disagree, or it has been looked at for days and is still open. It is
+    /// looked at once a day all the same.
+    #[must_use]
+    pub fn needs_review(&self) -> bool {
+        match &self.state {
+            State::Known(Outcome::Conflict(_)) => true,
+            State::Sending
+            | State::Released
+            | State::Known(Outcome::Succeeded(_) | Outcome::Pending(_) | Outcome::Failed(_) | Outcome::Unknown(_)) => {
+                self.is_open() && self.looks >= LAST_LOOK
+            }
+        }
     }
 
     /// The state in a word: `sending`, `released`, or that of the outcome.
@@ -474,6 +493,18 @@ impl Record {
     #[must_use]
     pub fn due_at(&self) -> Option<Timestamp> {
         self.due_at
+    }
+
+    /// How often the gateway has answered an inquiry without anything new, since the state last changed.
+    #[must_use]
+    pub fn looks(&self) -> u32 {
+        self.looks
+    }
+
+    /// How many inquiries have failed since the last one that was answered.
+    #[must_use]
+    pub fn failed_looks(&self) -> u32 {
+        self.failed_looks
     }
 
     /// Who may send or look, and until when.

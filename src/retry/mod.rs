@@ -2,11 +2,13 @@
 
 mod budget;
 mod decide;
+mod looks;
 mod schedule;
 
 pub(crate) use budget::{InquiryBudget, RetryBudget};
 pub(crate) use decide::{AbsenceVerdict, Decision, Try, absence, decide, may_send_again};
-pub(crate) use schedule::{Schedule, look_after};
+pub(crate) use looks::next_look;
+pub(crate) use schedule::Schedule;
 
 use crate::outcome::FailureCategory;
 use std::time::Duration;

@@ -1,7 +1,6 @@
-//! How long to wait: between the sends of one call, and between the looks of the reconciler.
+//! How long to wait between the sends of one call.
 
 use super::RetryPolicy;
-use crate::operation::OperationKey;
 use std::time::Duration;
 
 /// The ceilings of one call's waits, and the randomness below them.
@@ -86,7 +85,7 @@ use OwnCeilings as Ceilings;
 
 /// SplitMix64: enough to spread waits, and the same everywhere for a seed.
 #[derive(Debug)]
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn from_system() -> Self {
@@ -96,7 +95,7 @@ impl Random {
         Self(u64::from_le_bytes(bytes))
     }
 
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -106,24 +105,9 @@ impl Random {
     }
 }
 
-/// The ceiling of the pause after `looks` inquiries without a new state: seconds at first, hours after a day.
-const LOOKS: [u64; 10] = [2, 6, 18, 54, 162, 486, 1_458, 4_374, 13_122, 21_600];
-
-/// How long after the `looks`-th look to look again. The jitter is a function of the key, so that a crowd of
-/// operations that became unknown together spreads, and each one's schedule can be foretold.
-#[must_use]
-pub(crate) fn look_after(looks: u32, key: OperationKey) -> Duration {
-    let index = usize::try_from(looks).unwrap_or(usize::MAX).min(LOOKS.len() - 1);
-    let ceiling = LOOKS[index] * 1000;
-    let seed = u64::try_from(key.as_u128() & u128::from(u64::MAX)).unwrap_or(0);
-    let spread = Random(seed.wrapping_add(u64::from(looks))).below(ceiling / 2);
-    Duration::from_millis(ceiling - spread)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::operation::{Namespace, OperationKind, Reference};
     use proptest::prelude::*;
 
     proptest! {
@@ -156,24 +140,5 @@ mod tests {
             .collect();
         assert!(waits.iter().any(|wait| *wait < Duration::from_millis(50)));
         assert!(waits.iter().any(|wait| *wait > Duration::from_millis(450)));
-    }
-
-    #[test]
-    fn looks_begin_within_seconds_and_are_single_figures_in_ten_minutes() {
-        let namespace = Namespace::new("shop1").unwrap();
-        for number in 0..100 {
-            let reference = Reference::new(format!("order-{number}")).unwrap();
-            let key = namespace.key(OperationKind::Charge, &reference, 1);
-            let mut passed = Duration::ZERO;
-            let mut looks = 0;
-            while passed < Duration::from_secs(600) {
-                passed += look_after(looks, key);
-                looks += 1;
-            }
-            assert!(look_after(0, key) <= Duration::from_secs(2));
-            assert!((5..10).contains(&looks), "{looks}");
-            assert_eq!(look_after(3, key), look_after(3, key));
-            assert!(look_after(u32::MAX, key) >= Duration::from_secs(10_800));
-        }
     }
 }

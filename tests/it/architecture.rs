@@ -65,7 +65,7 @@ const TABLE: &[Room] = &[
     room(6, "journal::*",       &["async_trait", "thiserror"]),
     room(6, "journal::sqlite",  &["rusqlite", "tokio::sync", "tokio::task", "tracing"]),
     room(7, "inbound",          &["thiserror", "tracing"]),
-    room(7, "reconcile",        &["tracing"]),
+    room(7, "reconcile",        &["tokio::task", "tracing"]),
     room(8, "testing",          &["async_trait", "aws_lc_rs", "base64", "bytes", "http_body_util", "httpdate", "hyper", "hyper_util",
                                   "jiff", "quick_xml", "rustls_pki_types", "serde", "serde_json", "thiserror", "tokio", "tracing", "url", "uuid"]),
 ];

@@ -1,9 +1,17 @@
 //! The worker that finishes what was left open, and never sends anything but inquiries.
 
-use crate::shop::{Shop, assert_is, charge};
+use crate::scripted::Scripted;
+use crate::shop::{NOW, Shop, assert_is, charge};
+use payonce::engine::Payments;
+use payonce::failure::{Failure, FailureKind};
+use payonce::gateway::Inquiry;
+use payonce::journal::MemoryJournal;
+use payonce::outcome::{Outcome, Succeeded};
 use payonce::reconcile::Reconciler;
 use payonce::retry::RetryPolicy;
+use payonce::testing::ManualClock;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn one_attempt() -> RetryPolicy {
@@ -151,5 +159,110 @@ async fn c70_an_outage_makes_no_storm_and_nobody_is_given_up() {
         shop.gateway.sends().len(),
         200,
         "the workers sent nothing but inquiries"
+    );
+}
+
+#[tokio::test]
+async fn an_inquiry_that_fails_is_no_look_and_one_that_finds_nothing_is() {
+    let shop = Shop::with(|builder| builder.policy(one_attempt()).inquiries(100_000, 100_000));
+    let key = shop.payments.key(&charge("order-1"));
+    shop.gateway.answer_lost_before_effect("order-1").inquiries_fail(30);
+    assert_is(&shop.payments.execute(&charge("order-1")).await.unwrap(), "unknown");
+    let worker = Reconciler::new(shop.payments.clone());
+    let record = || async { shop.payments.unresolved(9).await.unwrap().pop().unwrap() };
+    // A gateway that is down for a week: nobody's turn yet, and no storm.
+    let asked = shop.gateway.inquiries().len();
+    for _ in 0..7 * 24 {
+        shop.clock.advance(Duration::from_secs(3600));
+        worker.run_once().await.unwrap();
+    }
+    assert!(shop.gateway.inquiries().len() - asked <= 60);
+    let open = record().await;
+    assert!(open.failed_looks() < 31 && !open.needs_review(), "{open:?}");
+    assert_eq!(open.key(), key);
+}
+
+#[tokio::test]
+async fn what_days_of_looks_do_not_find_waits_for_a_person_and_is_looked_at_once_a_day() {
+    let gateway = Arc::new(Scripted::new(
+        |_| Err(Failure::maybe_executed(FailureKind::Timeout, "no answer")),
+        |_| Ok(Inquiry::Absent { consistent: false }),
+    ));
+    let clock = Arc::new(ManualClock::at(NOW));
+    let payments = Payments::builder()
+        .namespace("shop/test")
+        .gateway(Arc::<Scripted>::clone(&gateway))
+        .journal(Arc::new(MemoryJournal::new()))
+        .clock(Arc::clone(&clock) as _)
+        .policy(one_attempt())
+        .build()
+        .unwrap();
+    let key = payments.key(&charge("order-1"));
+    assert_is(&payments.execute(&charge("order-1")).await.unwrap(), "unknown");
+    let worker = Reconciler::new(payments.clone());
+    let mut hours = 0;
+    while payments.review_queue(9).await.unwrap().is_empty() {
+        clock.advance(Duration::from_secs(3600));
+        worker.run_once().await.unwrap();
+        hours += 1;
+        assert!(hours < 24 * 14, "never");
+    }
+    assert!(hours > 24 * 2, "after {hours} hours");
+    let waiting = payments.review_queue(9).await.unwrap();
+    assert_eq!((waiting.len(), waiting[0].key()), (1, key));
+    let before = waiting[0].looks();
+    for _ in 0..24 * 10 {
+        clock.advance(Duration::from_secs(3600));
+        worker.run_once().await.unwrap();
+    }
+    let heartbeats = payments.review_queue(9).await.unwrap()[0].looks() - before;
+    assert!((10..=21).contains(&heartbeats), "{heartbeats}");
+    assert_eq!(gateway.sent().len(), 1, "the worker never sends");
+}
+
+#[tokio::test]
+async fn an_adapter_that_panics_ends_its_own_look_and_no_other() {
+    let gateway = Arc::new(Scripted::new(
+        |_| Err(Failure::maybe_executed(FailureKind::Timeout, "no answer")),
+        |record| match record.reference().as_str() {
+            "order-1" => panic!("on purpose"),
+            _ => Ok(Inquiry::Found(Outcome::Succeeded(Succeeded::new(record.amount())))),
+        },
+    ));
+    let clock = Arc::new(ManualClock::at(NOW));
+    let shop = |clock: &Arc<ManualClock>| {
+        Payments::builder()
+            .namespace("shop/test")
+            .gateway(Arc::<Scripted>::clone(&gateway))
+            .clock(Arc::clone(clock) as _)
+            .policy(one_attempt())
+    };
+    let journal = Arc::new(MemoryJournal::new());
+    let payments = shop(&clock).journal(Arc::clone(&journal) as _).build().unwrap();
+    for reference in ["order-1", "order-2"] {
+        // The panic of its own inquiry ends the call as in flight.
+        let _ = payments.execute(&charge(reference)).await.unwrap();
+    }
+    clock.advance(Duration::from_secs(300));
+    let worker = Reconciler::new(payments.clone());
+    for _ in 0..2 {
+        worker.run_once().await.unwrap();
+        clock.advance(Duration::from_secs(300));
+    }
+    assert_is(
+        &payments
+            .look_up(payments.key(&charge("order-2")))
+            .await
+            .unwrap()
+            .unwrap(),
+        "succeeded",
+    );
+    assert_is(
+        &payments
+            .look_up(payments.key(&charge("order-1")))
+            .await
+            .unwrap()
+            .unwrap(),
+        "unknown",
     );
 }

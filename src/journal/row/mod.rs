@@ -47,6 +47,8 @@ struct Stored {
     absences: u32,
     last_absence_at: Option<i64>,
     looks: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    failed_looks: u32,
     due_at: Option<i64>,
     lease_owner: Option<String>,
     lease_until: Option<i64>,
@@ -73,6 +75,11 @@ impl StoredMoney {
         let currency = Currency::parse(&self.currency).map_err(|_| unreadable("currency"))?;
         Ok(Money::from_minor(self.minor, currency))
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn unreadable(field: &'static str) -> JournalError {
@@ -125,6 +132,7 @@ impl Row {
             absences: record.absences.count,
             last_absence_at: record.absences.last.map(Timestamp::unix_millis),
             looks: record.looks,
+            failed_looks: record.failed_looks,
             due_at: record.due_at.map(Timestamp::unix_millis),
             lease_owner: record.lease.as_ref().map(|lease| lease.owner.to_string()),
             lease_until: record.lease.as_ref().map(|lease| lease.until.unix_millis()),
@@ -182,6 +190,7 @@ impl Row {
                 last: stored.last_absence_at.map(Timestamp::from_unix_millis),
             },
             looks: stored.looks,
+            failed_looks: stored.failed_looks,
             due_at: stored.due_at.map(Timestamp::from_unix_millis),
             lease,
             created_at: Timestamp::from_unix_millis(stored.created_at),

@@ -13,7 +13,7 @@ const APPLICATION: i64 = 0x7061_796f;
 
 /// The steps from one version of the schema to the next; the first makes version 1 out of an empty file. A step that
 /// was released is never changed: `tests/fixtures/journal` holds a file of each version.
-const MIGRATIONS: [&str; 1] = [VERSION_1];
+const MIGRATIONS: [&str; 2] = [VERSION_1, VERSION_2];
 
 /// The columns beside `row` are copies, for searching alone: a record is read from its row.
 ///
@@ -55,6 +55,13 @@ const VERSION_1: &str = "
         seen_at   INTEGER NOT NULL,
         PRIMARY KEY (namespace, gateway, event_id)
     ) STRICT, WITHOUT ROWID;
+";
+
+/// What waits for a person can be found. Until now that was a conflict alone.
+const VERSION_2: &str = "
+    ALTER TABLE operations ADD COLUMN review INTEGER NOT NULL DEFAULT 0;
+    UPDATE operations SET review = 1 WHERE state = 'conflict';
+    CREATE INDEX operations_review ON operations (namespace, created_at) WHERE review = 1;
 ";
 
 /// Makes sure that there is a file, readable by its owner alone where it is new, and returns its absolute path.

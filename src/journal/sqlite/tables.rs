@@ -123,6 +123,7 @@ impl<'c> Tables<'c> {
                 reference,
             } => self.all(ATTEMPTS, params![namespace, kind.as_str(), reference, limit]),
             Wanted::Open { namespace } => self.all(OPEN, params![namespace, limit]),
+            Wanted::InReview { namespace } => self.all(IN_REVIEW, params![namespace, limit]),
         }
     }
 
@@ -152,6 +153,7 @@ impl<'c> Tables<'c> {
             record.state_word(),
             record.is_open(),
             record.blocks_other_attempts(),
+            record.needs_review(),
             record.due_at.map(Timestamp::unix_millis),
             record.created_at.unix_millis(),
             i64::try_from(record.version).unwrap_or(i64::MAX),
@@ -263,15 +265,20 @@ const OPEN: &str = "
     WHERE namespace = ?1 AND open = 1
     ORDER BY created_at, key LIMIT ?2";
 
+const IN_REVIEW: &str = "
+    SELECT row FROM operations
+    WHERE namespace = ?1 AND review = 1
+    ORDER BY created_at, key LIMIT ?2";
+
 const INSERT: &str = "
     INSERT INTO operations (key, namespace, kind, reference, attempt, gateway, wire_identity, gateway_ref, state, open,
-        blocks, due_at, created_at, version, row)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+        blocks, review, due_at, created_at, version, row)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
 
 const UPDATE: &str = "
     UPDATE operations SET (namespace, kind, reference, attempt, gateway, wire_identity, gateway_ref, state, open,
-        blocks, due_at, created_at, version, row)
-      = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+        blocks, review, due_at, created_at, version, row)
+      = (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
     WHERE key = ?1";
 
 const APPEND: &str = "

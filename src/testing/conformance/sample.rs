@@ -169,9 +169,19 @@ pub fn lost(record: &Record) -> (Record, HistoryLine) {
     learned(record, Fact::Ended(timeout))
 }
 
+/// What `record` becomes when an inquiry was answered and found nothing.
+#[must_use]
+pub fn looked(record: &Record) -> (Record, HistoryLine) {
+    learned_from(Source::Inquiry, record, Fact::Absent { counts: false })
+}
+
 fn learned(record: &Record, fact: Fact) -> (Record, HistoryLine) {
+    learned_from(Source::Answer, record, fact)
+}
+
+fn learned_from(source: Source, record: &Record, fact: Fact) -> (Record, HistoryLine) {
     let at = record.updated_at().after(Duration::from_secs(1));
-    let learned = record.learn(&Observation::new(Source::Answer, at, fact));
+    let learned = record.learn(&Observation::new(source, at, fact));
     (learned.record, learned.line)
 }
 

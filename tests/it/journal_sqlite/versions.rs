@@ -14,7 +14,7 @@ use payonce::testing::conformance::sample::{Sample, answered, lost, outcomes, re
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-const FIXTURES: [&str; 1] = ["version-1.sqlite3"];
+const FIXTURES: [&str; 2] = ["version-1.sqlite3", "version-2.sqlite3"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -141,14 +141,14 @@ async fn a_schema_that_becomes_newer_stops_the_writing() {
     let journal = SqliteJournal::open(&path).unwrap();
     let first = reserve(&journal, &Sample::charge(SHOP, "order-1")).await;
     let newer = Connection::open(&path).unwrap();
-    newer.execute_batch("PRAGMA user_version = 2").unwrap();
+    newer.execute_batch("PRAGMA user_version = 3").unwrap();
     let (next, line) = lost(&first);
     let error = journal.replace(first.version(), &next, &line, None).await.unwrap_err();
     assert!(
         !error.is_transient() && error.to_string().contains("newer version"),
         "{error}"
     );
-    newer.execute_batch("PRAGMA user_version = 1").unwrap();
+    newer.execute_batch("PRAGMA user_version = 2").unwrap();
     assert_eq!(
         journal.history(first.key()).await.unwrap().len(),
         1,
@@ -180,7 +180,7 @@ async fn other_files_are_refused_and_left_as_they_are() {
 async fn a_damaged_file_is_a_permanent_error() {
     let folder = folder();
     let path = folder.path().join("journal.sqlite3");
-    std::fs::copy(fixture(FIXTURES[0]), &path).unwrap();
+    std::fs::copy(fixture(FIXTURES[FIXTURES.len() - 1]), &path).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     // The first page says what the file is; all others hold nonsense.
     bytes[4096..].fill(0x5a);

@@ -5,7 +5,7 @@ use crate::journal::{Journal, Wanted};
 use crate::operation::{GatewayRef, OperationKey, OperationKind};
 use crate::outcome::{FailureCategory, Outcome, Succeeded};
 use crate::record::Record;
-use crate::testing::conformance::sample::{NOW, Sample, answered, lost, outcomes, released};
+use crate::testing::conformance::sample::{NOW, Sample, answered, looked, lost, outcomes, released};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +114,34 @@ pub(super) async fn finds_the_attempts_of_an_operation(journal: Arc<dyn Journal>
     )
     .await;
     assert_found(&journal, wanted(SHOP, OperationKind::Void, "order-1"), &[]).await;
+}
+
+pub(super) async fn finds_what_waits_for_a_person(journal: Arc<dyn Journal>) {
+    let wanted = |namespace: &str| Wanted::InReview {
+        namespace: namespace.to_owned(),
+    };
+    let mut waiting = Vec::new();
+    for (reference, age) in [("order-a", 1), ("order-b", 3)] {
+        let record = older(&journal, Sample::charge(SHOP, reference), age).await;
+        let (mut record, mut lines) = (replaced(&journal, &record, lost(&record)).await, 0);
+        // Looked at until somebody else has to.
+        while !record.needs_review() {
+            assert!(lines < 1000, "no number of looks brings it to a person");
+            record = replaced(&journal, &record, looked(&record)).await;
+            lines += 1;
+        }
+        waiting.push(record.key());
+    }
+    let unknown = older(&journal, Sample::charge(SHOP, "order-c"), 2).await;
+    replaced(&journal, &unknown, lost(&unknown)).await;
+    let conflict = older(&journal, Sample::charge(SHOP, "order-d"), 2).await;
+    let conflict = replaced(&journal, &conflict, answered(&conflict, outcomes().remove(4))).await;
+    assert_found(&journal, wanted(SHOP), &[waiting[1], conflict.key(), waiting[0]]).await;
+    // Resolved after all.
+    let record = journal.load(waiting[1]).await.unwrap().unwrap();
+    replaced(&journal, &record, answered(&record, outcomes().remove(0))).await;
+    assert_found(&journal, wanted(SHOP), &[conflict.key(), waiting[0]]).await;
+    assert_found(&journal, wanted("nobody"), &[]).await;
 }
 
 pub(super) async fn finds_what_is_open(journal: Arc<dyn Journal>) {

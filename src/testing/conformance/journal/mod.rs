@@ -62,6 +62,7 @@ where
     find::finds_by_wire_identity(make().await).await;
     find::finds_the_attempts_of_an_operation(make().await).await;
     find::finds_what_is_open(make().await).await;
+    find::finds_what_waits_for_a_person(make().await).await;
     rows::survive_unchanged_in_every_state(make().await).await;
     rows::keep_their_history_in_order(make().await).await;
     rows::hold_no_secret(make().await).await;

@@ -189,12 +189,12 @@ async fn an_inquiry_that_lags_behind_the_payment_is_asked_again() {
     counter.twoc2p.set_inquiry_lag(3);
     assert!(counter.twoc2p.pay("INV7001"));
     let reconciler = Reconciler::new(counter.shop.another_process(|builder| builder).payments);
-    for _ in 0..3 {
-        counter.shop.clock.advance(MINUTE);
+    for minutes in [1, 1, 3] {
+        counter.shop.clock.advance(MINUTE * minutes);
         assert_eq!(reconciler.run_once().await.unwrap().settled, 0);
         assert!(!counter.shop.look_up(&order()).await.unwrap().is_settled());
     }
-    counter.shop.clock.advance(MINUTE * 4);
+    counter.shop.clock.advance(MINUTE * 7);
     assert_eq!(reconciler.run_once().await.unwrap().settled, 1);
     assert_is(&counter.shop.look_up(&order()).await.unwrap(), "succeeded");
     assert_eq!((counter.twoc2p.count(TOKEN), counter.twoc2p.count(INQUIRY)), (1, 4));
