@@ -31,6 +31,7 @@ mod scripted;
 mod shop;
 mod similar;
 mod transport;
+mod twoc2p_updates;
 mod unknown;
 mod weight;
 mod wired;

@@ -15,7 +15,8 @@
 //! addresses an account uses is its [`Host`].
 //!
 //! Voids, captures and refunds go through 2C2P's maintenance API: feature `twoc2p-maintenance`, and the account's
-//! `maintenance_keys`. Without them they are refused as unsupported.
+//! `maintenance_keys`. Without them they are refused as unsupported. With them there are payment plans (`PlanChange`,
+//! `TwoC2p::payment_plan`) and stored cards (`StoredCardChange`, `TwoC2p::stored_card`, `CardStore`) as well.
 
 mod amount;
 mod builder;
@@ -45,7 +46,11 @@ pub use date::LocalTime;
 pub use host::Host;
 pub use invoice::InvoiceProfile;
 #[cfg(feature = "twoc2p-maintenance")]
-pub use maintenance::{ActionOptions, KeyError, KeyFault, MaintenanceKeys, PaymentStatus, RefundRow};
+pub use maintenance::{
+    ActionOptions, CardExpiry, CardStore, ChargeDate, ChargeDay, KeyError, KeyFault, MaintenanceKeys, NewStoredCard,
+    PaymentPlan, PaymentStatus, PlanChange, PlanSchedule, PlanStatus, PlanTerms, RefundRow, StoredCard,
+    StoredCardChange, StoredCardTerms, TokenProvider,
+};
 pub use notification::{BrowserReturn, read_browser_return};
 pub use options::{
     Address, InterestType, JsonMember, PayerInfo, PaymentItem, Request3ds, StoreCredentials, SubMerchant,

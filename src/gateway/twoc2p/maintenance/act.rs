@@ -18,6 +18,9 @@ impl TwoC2p {
     /// One request that acts, and the looks before and after it that its meaning needs.
     pub(in crate::gateway::twoc2p) async fn act(&self, instruction: &Instruction) -> Result<Outcome, Failure> {
         let kind = instruction.operation().kind();
+        if kind == OperationKind::Update {
+            return self.send_update(instruction).await;
+        }
         let request = ProcessRequest::action(instruction)
             .map_err(|invalid| Failure::not_executed(FailureKind::Unsupported, invalid.to_string()))?;
         if kind == OperationKind::Refund

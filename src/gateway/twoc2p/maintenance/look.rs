@@ -49,6 +49,9 @@ impl TwoC2p {
 
     /// What became of a void, a settlement or a refund.
     pub(in crate::gateway::twoc2p) async fn look(&self, record: &Record) -> Result<Inquiry, Failure> {
+        if record.kind() == OperationKind::Update {
+            return self.look_at_update(record).await;
+        }
         let missing = || Failure::maybe_executed(FailureKind::Unsupported, "the record names no payment at 2C2P");
         let payment = Payment::of(record).ok_or_else(missing)?;
         let amount = payment.amount.or(record.amount());

@@ -1,4 +1,5 @@
-//! 2C2P's maintenance API: what can be done with a payment after it was made. XML, encrypted and signed with RSA keys.
+//! 2C2P's maintenance API: what can be done with a payment after it was made, and with what 2C2P keeps for later ones.
+//! XML, encrypted and signed with RSA keys. Payment [`plans`] and [`stored_cards`] have notes of their own.
 //!
 //! How the promise of this crate is kept there:
 //!
@@ -21,9 +22,12 @@ mod look;
 mod notice;
 mod options;
 mod passphrase;
+mod plans;
 mod refunds;
 mod request;
 mod settings;
+mod stored_cards;
+mod updates;
 mod xml;
 
 #[cfg(test)]
@@ -34,6 +38,10 @@ mod tests;
 pub use answer::{PaymentStatus, RefundRow};
 pub use keys::{KeyError, KeyFault, MaintenanceKeys};
 pub use options::ActionOptions;
+pub use plans::{ChargeDate, ChargeDay, PaymentPlan, PlanChange, PlanSchedule, PlanStatus, PlanTerms};
+pub use stored_cards::{
+    CardExpiry, CardStore, NewStoredCard, StoredCard, StoredCardChange, StoredCardTerms, TokenProvider,
+};
 
 pub(super) use notice::refund_notice_token;
 pub(super) use settings::Settings;
@@ -66,12 +74,11 @@ pub(super) struct Maintenance {
 /// second settlement or refund of a part would be another one, if the key were forgotten.
 pub(super) fn promise(kind: OperationKind) -> Promise {
     let same_key = match kind {
+        OperationKind::Update => return updates::promise(),
         OperationKind::Void => SameKey::Refuses,
-        OperationKind::Charge
-        | OperationKind::Authorize
-        | OperationKind::Capture
-        | OperationKind::Refund
-        | OperationKind::Update => SameKey::LatestState { within: RESENDS },
+        OperationKind::Charge | OperationKind::Authorize | OperationKind::Capture | OperationKind::Refund => {
+            SameKey::LatestState { within: RESENDS }
+        }
     };
     let absence = Absence::After {
         since: Since::LastSend,
@@ -88,6 +95,9 @@ impl TwoC2p {
         if self.maintenance.is_none() {
             let what = format!("{} at 2C2P needs the maintenance API's keys", operation.kind());
             return Err(Refusal::Unsupported(what));
+        }
+        if operation.kind() == OperationKind::Update {
+            return self.prepare_update(key, operation);
         }
         if let Some(amount) = operation.amount() {
             self.check_currency(amount.currency())?;
