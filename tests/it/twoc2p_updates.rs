@@ -229,7 +229,7 @@ async fn an_update_is_proven_by_a_plan_that_has_its_terms() {
         let operation = update(desk.terms().await);
         desk.breaks([fault]);
         assert_is(&execute(&desk.sending(1), &operation).await, "succeeded");
-        assert_eq!(desk.processes(), "IUI", "{fault:?}");
+        assert_eq!(desk.processes(), "IIUI", "{fault:?}");
         let plan = desk.twoc2p.plan(ID);
         assert_eq!(
             (plan.amount, plan.count, plan.interval_days),
@@ -274,7 +274,9 @@ async fn changes_are_refused_by_2c2p_or_kept_from_it() {
     assert!(matches!(refused, Err(Error::Unsupported(_))), "{refused:?}");
     let mut dollars = desk.terms().await;
     dollars.amount = Money::from_minor(100, Currency::USD);
-    assert_is(&execute(&desk.sending(3), &update(dollars)).await, "conflict");
+    let before = desk.twoc2p.plan(ID);
+    assert_is(&execute(&desk.sending(3), &update(dollars)).await, "failed");
+    assert_eq!(desk.twoc2p.plan(ID), before, "baht are not dollars");
     let mut next = desk.terms().await;
     next.next_charge = ChargeDate::new(2026, 4, 1).unwrap();
     let reused = bounded(desk.sending(3).execute(&update(next))).await;

@@ -62,11 +62,23 @@ impl TwoC2p {
         Ok(Prepared::new(format!("plan/{}/{}/{key}", change.id, change.word())))
     }
 
-    /// One request. `timeStamp` is left out, which is optional, so that a repeat has the same bytes inside.
+    /// One request that changes, and before an update a look at the plan: an update names no currency, so that terms in
+    /// another one would be taken at their bare number. `timeStamp` is left out, which is optional, so that a repeat has
+    /// the same bytes inside.
     pub(super) async fn change_plan(&self, change: &PlanChange, instruction: &Instruction) -> Result<Outcome, Failure> {
         let request = match &change.what {
             What::Cancel => self.plan_request(&change.id, "C"),
             What::Update(terms) => {
+                let plan = self.payment_plan(&change.id).await.map_err(unlooked)?;
+                if plan
+                    .currency
+                    .is_some_and(|currency| currency != terms.amount.currency())
+                {
+                    let mut failed = Failed::new(FailureCategory::Invalid);
+                    failed.evidence = plan.evidence();
+                    failed.evidence.message = Some("the terms are not in the currency of the plan".to_owned());
+                    return Ok(Outcome::Failed(failed));
+                }
                 let begun = self.begin_plan_request(&change.id, "U");
                 terms.write(begun.element("recurringStatus", letter(terms.active)))
             }
@@ -232,6 +244,19 @@ fn on_success(change: &PlanChange, answer: &PaymentPlan) -> Result<Outcome, Fail
             let note = others.then_some("2C2P reports other terms than were asked for: read the plan");
             Ok(done(&change.id, answer, note))
         }
+    }
+}
+
+/// The look before an update failed, and no update was sent.
+fn unlooked(failure: Failure) -> Failure {
+    let detail = format!(
+        "the plan could not be looked at before its update: {}",
+        failure.detail()
+    );
+    let unsent = Failure::not_executed(failure.kind(), detail);
+    match failure.http_status() {
+        Some(status) => unsent.with_http_status(status),
+        None => unsent,
     }
 }
 

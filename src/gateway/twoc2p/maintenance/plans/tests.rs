@@ -137,10 +137,10 @@ async fn a_cancel_is_one_request_that_is_the_same_each_time() {
 
 #[tokio::test]
 async fn an_update_states_all_terms_in_the_documented_order() {
-    let account = Account::new([sealed(&says("00", ""))]);
+    let account = Account::new([sealed(&printed()), sealed(&says("00", ""))]);
     succeeded(account.send(&update(terms())).await);
     assert_eq!(
-        account.body(),
+        account.last_body(),
         "<RecurringMaintenanceRequest><version>2.4</version><merchantID>TESTM01</merchantID>\
          <recurringUniqueID>156142</recurringUniqueID><processType>U</processType>\
          <recurringStatus>Y</recurringStatus><amount>000000009990</amount><allowAccumulate>N</allowAccumulate>\
@@ -151,10 +151,10 @@ async fn an_update_states_all_terms_in_the_documented_order() {
     other.schedule = PlanSchedule::MonthlyOn(ChargeDay::new(31, 1).unwrap());
     other.accumulates_to = Some(Money::from_minor(100_000, Currency::SGD));
     other.active = false;
-    let account = Account::new([sealed(&says("00", ""))]);
+    let account = Account::new([sealed(&printed()), sealed(&says("00", ""))]);
     succeeded(account.send(&update(other)).await);
     let (_, rest) = account
-        .body()
+        .last_body()
         .split_once("<processType>U</processType>")
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .unwrap();
@@ -289,16 +289,39 @@ async fn what_2c2p_did_not_seal_for_us_says_nothing() {
 #[tokio::test]
 async fn an_update_over_another_amount_or_currency_is_for_a_person() {
     for xml in [printed().replace("9990", "9991"), printed().replace(">702<", ">764<")] {
-        let account = Account::new([sealed(&xml)]);
+        let account = Account::new([sealed(&printed()), sealed(&xml)]);
         match account.send(&update(terms())).await {
             Ok(Outcome::Conflict(conflict)) => assert_eq!(conflict.expected, Some(terms().amount)),
             other => panic!("{other:?}"),
         }
     }
-    let account = Account::new([sealed(&printed().replace("<recurringCount>12", "<recurringCount>13"))]);
+    let account = Account::new([
+        sealed(&printed()),
+        sealed(&printed().replace("<recurringCount>12", "<recurringCount>13")),
+    ]);
     assert_eq!(succeeded(account.send(&update(terms())).await).notes.len(), 1);
-    let account = Account::new([sealed(&printed())]);
+    let account = Account::new([sealed(&printed()), sealed(&printed())]);
     assert!(succeeded(account.send(&update(terms())).await).notes.is_empty());
+}
+
+#[tokio::test]
+async fn terms_in_another_currency_than_the_plan_s_are_not_sent() {
+    let account = Account::new([sealed(&printed().replace(">702<", ">764<"))]);
+    match account.send(&update(terms())).await {
+        Ok(Outcome::Failed(failed)) => assert_eq!(failed.category, FailureCategory::Invalid),
+        other => panic!("{other:?}"),
+    }
+    assert!(
+        account.body().contains("<processType>I</processType>"),
+        "a look, and nothing else"
+    );
+}
+
+#[tokio::test]
+async fn an_update_is_not_sent_when_the_plan_cannot_be_looked_at() {
+    let lost = Failure::maybe_executed(FailureKind::Timeout, "no answer in time");
+    let failure = Account::new([Err(lost)]).send(&update(terms())).await.unwrap_err();
+    assert!(!failure.may_have_executed(), "{failure}");
 }
 
 #[tokio::test]

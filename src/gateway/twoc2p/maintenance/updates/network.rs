@@ -97,6 +97,10 @@ impl Account {
         sent[0].1.clone()
     }
 
+    pub(in crate::gateway::twoc2p::maintenance) fn last_body(&self) -> String {
+        self.sent().pop().unwrap().1
+    }
+
     pub(in crate::gateway::twoc2p::maintenance) async fn send(
         &self,
         operation: &Operation,
