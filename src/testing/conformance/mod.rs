@@ -8,6 +8,8 @@
 mod gateway;
 mod journal;
 pub mod sample;
+mod wire;
 
 pub use gateway::gateway;
 pub use journal::journal;
+pub use wire::Wire;
