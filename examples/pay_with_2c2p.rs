@@ -237,11 +237,10 @@ fn order(reference: &str) -> Result<Operation, Failure> {
 
 /// Where to send the customer's browser.
 fn page(outcome: &Outcome) -> Result<&str, Failure> {
-    match outcome {
-        Outcome::Pending(pending) => match &pending.next {
-            NextStep::Redirect { url } => Ok(url.expose()),
-            other => Err(format!("no page, but {other:?}").into()),
-        },
-        other => Err(format!("not pending: {}", other.as_str()).into()),
+    if let Outcome::Pending(pending) = outcome
+        && let NextStep::Redirect { url } = &pending.next
+    {
+        return Ok(url.expose());
     }
+    Err(format!("there is no page: {}", outcome.as_str()).into())
 }

@@ -64,10 +64,10 @@ async fn main() -> Result<ExitCode, Failure> {
     // The web layer hands over the body as it came. 2C2P may post it twice: the second time changes nothing.
     for delivery in ["its notice", "the notice again"] {
         let notice = RawNotification::new(Vec::new(), twoc2p.refund_notice(&id), clock.now());
-        match payments.notify("2c2p", &notice).await? {
-            Intake::Taken { outcome, recorded, .. } => say(&format!("{delivery} ({recorded:?})"), &outcome),
-            other => println!("{delivery}: {other:?}"),
-        }
+        let Intake::Taken { outcome, recorded, .. } = payments.notify("2c2p", &notice).await? else {
+            return Err("the notice is about no refund of ours".into());
+        };
+        say(&format!("{delivery} ({recorded:?})"), &outcome);
     }
 
     println!("\nWhat 2C2P lists:");
@@ -121,13 +121,11 @@ async fn paid_elsewhere(twoc2p: &FakeTwoC2p) -> Result<(), Failure> {
 }
 
 fn words(outcome: &Outcome) -> String {
-    match outcome {
-        Outcome::Failed(failed) => {
-            let before = failed.evidence.details.get("amount_refunded").unwrap_or("nothing");
-            format!("failed ({}), {before} was given back before", failed.category.as_str())
-        }
-        other => other.as_str().to_owned(),
-    }
+    let Outcome::Failed(failed) = outcome else {
+        return outcome.as_str().to_owned();
+    };
+    let before = failed.evidence.details.get("amount_refunded").unwrap_or("nothing");
+    format!("failed ({}), {before} was given back before", failed.category.as_str())
 }
 
 fn given_back(bank: &Bank) -> String {
