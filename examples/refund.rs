@@ -1,8 +1,8 @@
 //! A back office gives money back at 2C2P for a payment that another system has taken: all that it knows of it is the
 //! invoice number.
 //!
-//! `cargo run --example refund` needs nothing else: 2C2P is a fake on loopback with TEST-ONLY keys, and a bank behind it
-//! counts what was really given back. The exit code is not zero if that is not what was meant.
+//! `cargo run --example refund` needs nothing else: 2C2P is a fake on loopback with TEST-ONLY keys, and a bank behind
+//! it counts what was really given back. The exit code is not zero if that is not what was meant.
 
 #![allow(clippy::print_stdout, reason = "an example talks to the person who runs it")]
 
