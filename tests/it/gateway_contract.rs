@@ -72,7 +72,7 @@ async fn stripe_keeps_it_on_a_bad_network() {
     wire.amounts([
         thb(123_456),
         usd("0.57"),
-        usd("1234567.89"),
+        usd("999999.99"),
         Money::parse("500", Currency::JPY).unwrap(),
     ])
     .secret(key)
