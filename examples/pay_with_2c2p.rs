@@ -10,7 +10,6 @@ use payonce::gateway::RawNotification;
 use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p, read_browser_return};
 use payonce::inbound::Intake;
 use payonce::journal::sqlite::SqliteJournal;
-use payonce::outcome::NextStep;
 use payonce::testing::server::FakeTwoC2p;
 use payonce::testing::{Bank, Fault, FaultPlan, ManualClock};
 use payonce::transport::{Http, Method, Request, Transport as _};
@@ -93,7 +92,9 @@ impl Shop {
             "   the browser returns, and claims {:?} for {}",
             claimed.code, claimed.invoice_no
         );
-        let outcome = self.payments.resolve(self.payments.key(&order)).await?;
+        let begun = self.payments.find_sent("2c2p", &claimed.invoice_no).await?;
+        let begun = begun.ok_or("not an order of this shop")?;
+        let outcome = self.payments.resolve(begun.key()).await?;
         self.say("the shop asks 2C2P", &outcome, "ORDER1001");
         Ok(())
     }
@@ -237,10 +238,6 @@ fn order(reference: &str) -> Result<Operation, Failure> {
 
 /// Where to send the customer's browser.
 fn page(outcome: &Outcome) -> Result<&str, Failure> {
-    if let Outcome::Pending(pending) = outcome
-        && let NextStep::Redirect { url } = &pending.next
-    {
-        return Ok(url.expose());
-    }
-    Err(format!("there is no page: {}", outcome.as_str()).into())
+    let missing = || format!("there is no page: {}", outcome.as_str());
+    Ok(outcome.redirect().ok_or_else(missing)?.expose())
 }

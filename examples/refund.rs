@@ -8,7 +8,7 @@
 
 use payonce::clock::Clock as _;
 use payonce::gateway::RawNotification;
-use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p};
+use payonce::gateway::twoc2p::TwoC2p;
 use payonce::inbound::Intake;
 use payonce::journal::MemoryJournal;
 use payonce::journal::sqlite::SqliteJournal;
@@ -93,15 +93,9 @@ fn refund(reference: &str, amount: &str) -> Result<Operation, Failure> {
     Ok(Operation::refund(reference, thb(amount)?, payment)?)
 }
 
-/// The merchant's account, with the keys that voids and refunds need.
+/// The merchant's account at the fake, with the keys that voids and refunds need; `pay_with_2c2p` sets one up in full.
 fn account(twoc2p: &FakeTwoC2p, clock: &ManualClock) -> Result<TwoC2p, Failure> {
-    let keys = MaintenanceKeys::new(twoc2p.merchant_private_key(), twoc2p.gateway_certificate())?;
-    Ok(TwoC2p::builder("TESTM01", MERCHANT_SECRET)
-        .base_url(twoc2p.base_url())
-        .maintenance_url(twoc2p.maintenance_url())
-        .maintenance_keys(keys)
-        .clock(Arc::new(clock.clone()))
-        .build()?)
+    Ok(twoc2p.account().clock(Arc::new(clock.clone())).build()?)
 }
 
 /// Another system of the merchant, with a journal that the back office never sees.

@@ -78,11 +78,12 @@ pub mod transport;
 
 pub use engine::Payments;
 pub use error::Error;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, RawNotification};
+pub use inbound::Intake;
 pub use journal::Journal;
 pub use money::{Currency, Money};
-pub use operation::{Operation, OperationKey, OperationKind, Reference, Target};
-pub use outcome::Outcome;
+pub use operation::{GatewayRef, Operation, OperationKey, OperationKind, Reference, Target};
+pub use outcome::{NextStep, Outcome};
 pub use reconcile::Reconciler;
 pub use retry::RetryPolicy;
 pub use secret::Secret;

@@ -5,6 +5,7 @@ use crate::money::Money;
 use crate::operation::GatewayRef;
 use crate::secret::Secret;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,19 @@ impl Outcome {
             Self::Failed(_) => "failed",
             Self::Unknown(_) => "unknown",
             Self::Conflict(_) => "conflict",
+        }
+    }
+
+    /// The page to which the payer's browser goes now, where that is what comes next. Whoever holds the link can act for
+    /// the payer: do not log it.
+    #[must_use]
+    pub const fn redirect(&self) -> Option<&Secret> {
+        match self {
+            Self::Pending(Pending {
+                next: NextStep::Redirect { url },
+                ..
+            }) => Some(url),
+            Self::Succeeded(_) | Self::Pending(_) | Self::Failed(_) | Self::Unknown(_) | Self::Conflict(_) => None,
         }
     }
 
@@ -328,6 +342,12 @@ impl FailureCategory {
         ]
         .into_iter()
         .find(|category| category.as_str() == word)
+    }
+}
+
+impl fmt::Display for FailureCategory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

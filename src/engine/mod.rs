@@ -254,6 +254,28 @@ impl Payments {
         Ok(self.inner.journal.load(key).await?.map(|record| record.outcome()))
     }
 
+    /// All that the journal keeps of `key`, without asking anybody.
+    ///
+    /// # Errors
+    /// [`Error::Journal`].
+    pub async fn record(&self, key: OperationKey) -> Result<Option<Record>, Error> {
+        Ok(self.inner.journal.load(key).await?)
+    }
+
+    /// The operation that was sent to `gateway` under this identity, such as the invoice number that a payer's browser
+    /// brings back from 2C2P's page.
+    ///
+    /// # Errors
+    /// [`Error::Journal`].
+    pub async fn find_sent(&self, gateway: &str, wire_identity: &str) -> Result<Option<Record>, Error> {
+        let wanted = Wanted::WireIdentity {
+            namespace: self.inner.namespace.as_str().to_owned(),
+            gateway: gateway.to_owned(),
+            identity: wire_identity.to_owned(),
+        };
+        Ok(self.inner.journal.find(&wanted, 1).await?.pop())
+    }
+
     /// The key of `operation`: a pure function, known before anything is sent.
     #[must_use]
     pub fn key(&self, operation: &Operation) -> OperationKey {

@@ -187,10 +187,22 @@ impl fmt::Display for OperationKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// A payment known by the gateway's own id.
+    /// A payment known by the gateway's own name for it: Stripe's `pi_...` or `ch_...`, 2C2P's invoice number.
     Gateway(GatewayRef),
     /// A payment made through this journal, by the key of its operation. The journal knows the gateway's id.
     Operation(OperationKey),
+}
+
+impl From<OperationKey> for Target {
+    fn from(key: OperationKey) -> Self {
+        Self::Operation(key)
+    }
+}
+
+impl From<GatewayRef> for Target {
+    fn from(id: GatewayRef) -> Self {
+        Self::Gateway(id)
+    }
 }
 
 /// Options of one gateway, attached to an operation. They enter the fingerprint.
@@ -249,24 +261,24 @@ impl Operation {
     ///
     /// # Errors
     /// As [`Operation::charge`].
-    pub fn capture(reference: impl Into<String>, amount: Money, target: Target) -> Result<Self, Invalid> {
-        Self::new(OperationKind::Capture, reference, Some(amount), Some(target))
+    pub fn capture(reference: impl Into<String>, amount: Money, target: impl Into<Target>) -> Result<Self, Invalid> {
+        Self::new(OperationKind::Capture, reference, Some(amount), Some(target.into()))
     }
 
     /// Releases the authorized payment `target`, whole.
     ///
     /// # Errors
     /// [`Invalid`] for a bad reference.
-    pub fn void(reference: impl Into<String>, target: Target) -> Result<Self, Invalid> {
-        Self::new(OperationKind::Void, reference, None, Some(target))
+    pub fn void(reference: impl Into<String>, target: impl Into<Target>) -> Result<Self, Invalid> {
+        Self::new(OperationKind::Void, reference, None, Some(target.into()))
     }
 
     /// Gives `amount` of the payment `target` back. `reference` is the refund's own number, not the order's.
     ///
     /// # Errors
     /// As [`Operation::charge`].
-    pub fn refund(reference: impl Into<String>, amount: Money, target: Target) -> Result<Self, Invalid> {
-        Self::new(OperationKind::Refund, reference, Some(amount), Some(target))
+    pub fn refund(reference: impl Into<String>, amount: Money, target: impl Into<Target>) -> Result<Self, Invalid> {
+        Self::new(OperationKind::Refund, reference, Some(amount), Some(target.into()))
     }
 
     /// Changes what the gateway keeps for the merchant: a payment plan, a stored card. `what` are the options of that

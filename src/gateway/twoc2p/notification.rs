@@ -95,7 +95,7 @@ pub(super) fn event_id(parts: [&str; 4]) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrowserReturn {
-    /// `invoiceNo`, as claimed.
+    /// `invoiceNo`, as claimed: [`Payments::find_sent`](crate::Payments::find_sent) has the operation, if it is one.
     pub invoice_no: String,
     /// `respCode`, a flow code, as claimed.
     pub code: Option<String>,

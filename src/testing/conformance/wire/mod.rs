@@ -17,6 +17,12 @@ use network::{CANARIES, Mischief, Network};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Makes the adapter over a network.
+type Build = dyn Fn(Arc<dyn Transport>) -> Arc<dyn Gateway> + Send + Sync;
+
+/// Makes a charge for a reference.
+type Charge = dyn Fn(&str, Money) -> Operation + Send + Sync;
+
 /// How many seeds of lost answers the engine is run with.
 const SEEDS: u64 = 24;
 
@@ -52,8 +58,8 @@ const SEEDS: u64 = 24;
 pub struct Wire {
     network: Arc<dyn Transport>,
     bank: Bank,
-    build: Box<dyn Fn(Arc<dyn Transport>) -> Arc<dyn Gateway> + Send + Sync>,
-    charge: Box<dyn Fn(&str, Money) -> Operation + Send + Sync>,
+    build: Box<Build>,
+    charge: Box<Charge>,
     amounts: Vec<Money>,
     prefix: String,
     secrets: Vec<String>,
@@ -64,9 +70,8 @@ pub struct Wire {
 impl Wire {
     /// `network` reaches a gateway behind which `bank` counts; `build` makes the adapter over a network, as often as it
     /// is called; `charge` makes a charge that succeeds, at once or on the payer's page, one way or the other.
-    ///
-    /// # Panics
-    /// Never; the suite does, in [`Wire::check`].
+    #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "the namespace is a constant, and fits")]
     pub fn new(
         network: Arc<dyn Transport>,
         bank: Bank,

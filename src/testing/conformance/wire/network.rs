@@ -30,13 +30,14 @@ pub(super) enum Mischief {
 }
 
 /// Bodies that no gateway writes.
-const BODIES: [&str; 7] = [
+const BODIES: [&str; 8] = [
     "",
     "{}",
     "null",
     "[]",
     "<html><body>4111111111111111 sk_live_TESTONLYcanary</body></html>",
     "{\"card\":\"4111111111111111\",\"key\":\"sk_live_TESTONLYcanary\"",
+    "{\"id\":\"unheard_1\",\"object\":\"unheard\",\"status\":\"odd\",\"respCode\":\"odd\"}",
     "\u{feff}ok",
 ];
 
@@ -64,10 +65,7 @@ type Sent = (String, Vec<(&'static str, String)>, Vec<u8>);
 
 impl Network {
     pub(super) fn new(inner: Arc<dyn Transport>, mischief: Mischief) -> Arc<Self> {
-        let seed = match mischief {
-            Mischief::Seeded(seed) => seed,
-            _ => 0,
-        };
+        let seed = if let Mischief::Seeded(seed) = mischief { seed } else { 0 };
         Arc::new(Self {
             inner,
             mischief,

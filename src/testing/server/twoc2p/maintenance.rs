@@ -8,6 +8,8 @@ use super::process::{Asked, Process};
 use super::recurring;
 use super::refunds::RefundRows;
 use super::xml::{Document, Element};
+#[cfg(feature = "twoc2p-maintenance")]
+use crate::gateway::twoc2p::{MaintenanceKeys, TwoC2p, TwoC2pBuilder};
 use crate::money::Money;
 use crate::secret::Secret;
 use crate::testing::server::http::{Gate, TurnedAway};
@@ -414,6 +416,24 @@ pub(super) fn description(code: &str) -> &'static str {
 
 /// The maintenance API: its address, its keys, and how it errs.
 impl FakeTwoC2p {
+    /// An account at this fake, with all its addresses and keys: what is left to be set is the clock, where it is not
+    /// the machine's.
+    #[cfg(feature = "twoc2p-maintenance")]
+    #[must_use]
+    #[allow(
+        clippy::expect_used,
+        clippy::missing_panics_doc,
+        reason = "the keys are constants, and tests read them"
+    )]
+    pub fn account(&self) -> TwoC2pBuilder {
+        let keys = MaintenanceKeys::new(self.merchant_private_key(), self.gateway_certificate());
+        TwoC2p::builder(self.merchant.id.as_str(), self.merchant.secret.clone())
+            .base_url(self.base_url())
+            .maintenance_url(self.maintenance_url())
+            .customer_token_url(self.customer_token_url())
+            .maintenance_keys(keys.expect("the fake's own keys"))
+    }
+
     /// What stands in the place of `https://t.2c2p.com/PaymentAction/2.0/action`.
     #[must_use]
     pub fn maintenance_url(&self) -> String {
