@@ -30,6 +30,7 @@ mod redaction;
 mod scripted;
 mod shop;
 mod similar;
+mod stores;
 mod transport;
 mod twoc2p_updates;
 mod unknown;

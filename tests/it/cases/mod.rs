@@ -8,6 +8,7 @@ mod processes;
 mod secrets;
 mod soak;
 mod stripe;
+mod sweeps;
 mod two_workers;
 mod twoc2p;
 mod twoc2p_end_to_end;

@@ -1,13 +1,12 @@
 //! What the application does: a charge at one gateway, its refund, and a refund at the other.
 
 use super::points::{Point, Reaper, Watched, Wire};
+use crate::stores;
 use crate::wired::{MERCHANT, MERCHANT_SECRET, policy};
 use payonce::Payments;
 use payonce::clock::Clock;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
 use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p};
-use payonce::journal::Journal;
-use payonce::journal::sqlite::SqliteJournal;
 use payonce::money::{Currency, Money};
 use payonce::operation::{Operation, Target};
 use payonce::testing::Bank;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 /// Where everything is, for another process.
 #[derive(Clone, Debug)]
 pub(super) struct Doors {
-    /// `sqlite:PATH`.
+    /// As [`stores`] names it.
     pub(super) journal: String,
     pub(super) stripe: String,
     pub(super) twoc2p: String,
@@ -42,13 +41,6 @@ impl Doors {
             maintenance: next(),
         }
     }
-
-    async fn journal(&self) -> Arc<dyn Journal> {
-        match self.journal.split_once(':').unwrap() {
-            ("sqlite", path) => Arc::new(SqliteJournal::open(path).unwrap()),
-            (other, _) => panic!("no journal of the kind {other}"),
-        }
-    }
 }
 
 pub(super) struct Job {
@@ -58,7 +50,7 @@ pub(super) struct Job {
 impl Job {
     /// With `death`, the process does not outlive that passing of that point.
     pub(super) async fn new(doors: &Doors, clock: Arc<dyn Clock>, death: Option<(Point, usize)>) -> Self {
-        let mut journal = doors.journal().await;
+        let mut journal = stores::open(&doors.journal).await;
         let mut network: Arc<dyn Transport> = Arc::new(Http::new().unwrap());
         if let Some((point, pass)) = death {
             let reaper = Reaper::new(point, pass);

@@ -4,6 +4,7 @@
 mod job;
 mod points;
 
+use crate::stores::{self, Store};
 use crate::wired::{MERCHANT, MERCHANT_SECRET, bounded};
 use job::{Doors, Job};
 use payonce::clock::{Clock, SystemClock};
@@ -16,7 +17,6 @@ use points::{POINTS, Point};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use tempfile::TempDir;
 
 const CHILD: &str = "crash::child_that_does_the_job";
 const DOORS: &str = "PAYONCE_CRASH_DOORS";
@@ -32,18 +32,17 @@ struct Town {
     twoc2p: FakeTwoC2p,
     bank: Bank,
     doors: Doors,
-    _folder: TempDir,
+    _store: Store,
 }
 
 impl Town {
     /// With a payment at 2C2P that is settled, for the job to give a part of it back.
-    async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+    async fn new(store: Store) -> Self {
         let bank = Bank::new();
         let stripe = FakeStripe::start(bank.clone());
         let twoc2p = FakeTwoC2p::start(bank.clone(), MERCHANT, MERCHANT_SECRET);
         let doors = Doors {
-            journal: format!("sqlite:{}", folder.path().join("journal.sqlite3").display()),
+            journal: store.line.clone(),
             stripe: stripe.base_url(),
             twoc2p: twoc2p.base_url(),
             maintenance: twoc2p.maintenance_url(),
@@ -53,7 +52,7 @@ impl Town {
             twoc2p,
             bank,
             doors,
-            _folder: folder,
+            _store: store,
         };
         let job = Job::new(&town.doors, Arc::new(SystemClock), None).await;
         let paid = bounded(job.payments.execute(&job.page_order())).await.unwrap();
@@ -128,19 +127,21 @@ async fn child_that_does_the_job() {
 /// Every point at every passing, until the job comes to its end without passing it once more.
 #[tokio::test]
 async fn a_job_that_is_killed_at_any_step_takes_effect_once() {
-    let mut deaths = 0;
-    for point in POINTS {
-        for pass in 1..=20 {
-            let town = Town::new().await;
-            if !town.job_dies_at(point, pass).await {
-                assert!(pass > 1, "{point:?} is never passed");
-                break;
+    for kind in stores::kinds() {
+        let mut deaths = 0;
+        for point in POINTS {
+            for pass in 1..=20 {
+                let town = Town::new(stores::empty(kind).await).await;
+                if !town.job_dies_at(point, pass).await {
+                    assert!(pass > 1, "{point:?} is never passed");
+                    break;
+                }
+                deaths += 1;
+                town.restarted(&format!("{kind}, {point:?}, pass {pass}")).await;
             }
-            deaths += 1;
-            town.restarted(&format!("{point:?}, pass {pass}")).await;
         }
+        assert!(deaths >= 20, "only {deaths} deaths");
     }
-    assert!(deaths >= 20, "only {deaths} deaths");
 }
 
 /// The same on a network that loses answers: which ones, a seed says.
@@ -148,17 +149,19 @@ async fn a_job_that_is_killed_at_any_step_takes_effect_once() {
 async fn a_job_that_is_killed_while_answers_are_lost_takes_effect_once() {
     let seeds = std::env::var("PAYONCE_CRASH_SEEDS").map_or(24, |text| text.parse().unwrap());
     let mut deaths = 0;
-    for seed in 0..seeds {
+    let kinds = stores::kinds();
+    for (seed, kind) in (0..seeds).zip(kinds.iter().cycle()) {
         let point = POINTS[usize::try_from(seed).unwrap() % POINTS.len()];
         let pass = usize::try_from(seed).unwrap() / POINTS.len() % 5 + 1;
-        let town = Town::new().await;
+        let town = Town::new(stores::empty(kind).await).await;
         let plan = || FaultPlan::seeded(seed, 400).choosing(LOSSES);
         town.stripe.set_faults(plan());
         town.twoc2p.set_faults(plan());
         deaths += usize::from(town.job_dies_at(point, pass).await);
         town.stripe.set_faults(FaultPlan::none());
         town.twoc2p.set_faults(FaultPlan::none());
-        town.restarted(&format!("seed {seed}, {point:?}, pass {pass}")).await;
+        town.restarted(&format!("{kind}, seed {seed}, {point:?}, pass {pass}"))
+            .await;
     }
     assert!(deaths > 0);
 }
@@ -178,8 +181,10 @@ const LOSSES: [Fault; 6] = [
 #[tokio::test]
 async fn a_job_that_is_killed_while_it_waits_for_an_answer_takes_effect_once() {
     let stripe = ["POST /v1/payment_intents", "POST /v1/refunds"];
-    for route in stripe.into_iter().chain(["POST /PaymentAction/2.0/action"]) {
-        let town = Town::new().await;
+    let routes = stripe.into_iter().chain(["POST /PaymentAction/2.0/action"]);
+    let kinds = stores::kinds();
+    for (route, kind) in routes.flat_map(|route| kinds.iter().map(move |kind| (route, kind))) {
+        let town = Town::new(stores::empty(kind).await).await;
         let plan = || FaultPlan::none().on(route, Fault::StallAfterEffect);
         town.stripe.set_faults(plan());
         // The look before a refund at 2C2P goes to the same address.
