@@ -1,6 +1,7 @@
 //! The contract of a journal, written as checks.
 
 mod claim;
+mod dropped;
 mod find;
 mod replace;
 mod reserve;
@@ -63,6 +64,8 @@ where
     find::finds_the_attempts_of_an_operation(make().await).await;
     find::finds_what_is_open(make().await).await;
     find::finds_what_waits_for_a_person(make().await).await;
+    dropped::leaves_the_old_or_the_new(make().await).await;
+    dropped::reserves_whole_or_not_at_all(make().await).await;
     rows::survive_unchanged_in_every_state(make().await).await;
     rows::keep_their_history_in_order(make().await).await;
     rows::hold_no_secret(make().await).await;
