@@ -63,7 +63,9 @@ impl TwoC2p {
         let currency = amount.map(Money::currency);
         match on_standing(record.kind(), None, &status, currency) {
             Conclusion::Says(outcome) => Ok(Inquiry::Found(outcome)),
-            Conclusion::Absent => Ok(Inquiry::Absent { consistent: true }),
+            Conclusion::Absent => Ok(Inquiry::Absent {
+                consistent: !was_accepted(record),
+            }),
             Conclusion::Nothing(kind) => Err(doubtful(kind, Api::Maintenance, status.code.as_deref(), 200)),
         }
     }
@@ -118,11 +120,20 @@ fn weigh(first: Conclusion, second: Conclusion, ours: bool) -> (Conclusion, bool
     }
 }
 
+/// What 2C2P has accepted, it has: that nothing is to be seen of it, for however long, does not undo that.
+fn was_accepted(record: &Record) -> bool {
+    matches!(record.state(), State::Known(Outcome::Pending(_)))
+}
+
 fn found_in(list: &PaymentStatus, record: &Record) -> Result<Inquiry, Failure> {
     let vague = |kind| doubtful(kind, Api::Maintenance, list.code.as_deref(), 200);
     match list.code.as_deref() {
         Some("00") => {}
-        Some("16") => return Ok(Inquiry::Absent { consistent: true }),
+        Some("16") => {
+            return Ok(Inquiry::Absent {
+                consistent: !was_accepted(record),
+            });
+        }
         _ => return Err(vague(FailureKind::ServerFault)),
     }
     let amount = record.amount().ok_or_else(|| vague(FailureKind::Unsupported))?;
@@ -135,7 +146,9 @@ fn found_in(list: &PaymentStatus, record: &Record) -> Result<Inquiry, Failure> {
         Match::Ours(outcome) => Inquiry::Found(outcome),
         Match::Alike(outcome) => Inquiry::Similar(outcome),
         Match::Ambiguous => Inquiry::Absent { consistent: false },
-        Match::None => Inquiry::Absent { consistent: true },
+        Match::None => Inquiry::Absent {
+            consistent: !was_accepted(record),
+        },
         Match::Unreadable => return Err(vague(FailureKind::Unreadable)),
     })
 }

@@ -1,5 +1,6 @@
 //! Refunds.
 
+use super::sealed::{self, Written, response, sealed, settled as paid_and_settled};
 use super::*;
 use crate::shop::assert_is;
 use payonce::clock::Clock as _;
@@ -346,4 +347,24 @@ async fn what_goes_with_a_refund_is_written_where_the_template_has_it() {
         ));
     }
     assert_eq!(desk.requests("R").len(), 1);
+}
+
+#[tokio::test]
+async fn a_refund_that_2c2p_has_accepted_is_not_given_up_because_no_list_shows_it() {
+    let written = Written::new();
+    written.answers(|sealer, process, document| match process {
+        "I" => sealed(sealer, &paid_and_settled(document)),
+        "RS" => sealed(sealer, &response("00", "RS", "INV7001", "")),
+        _ => sealed(
+            sealer,
+            &response("42", "R", "INV7001", "<amount>25.00</amount><status>RP</status>"),
+        ),
+    });
+    let refund = sealed::refund("INV7001");
+    assert_is(&written.shop.pay(&refund).await, "pending");
+    for _ in 0..12 {
+        written.shop.clock.advance(16 * MINUTE);
+        assert_is(&written.shop.resolve(&refund).await, "pending");
+    }
+    assert_eq!(written.requests("R").len(), 1);
 }
