@@ -2,13 +2,10 @@
 
 use crate::scripted::Scripted;
 use crate::shop::{assert_is, usd};
-use payonce::engine::Payments;
 use payonce::failure::{Failure, FailureKind};
 use payonce::gateway::Inquiry;
-use payonce::journal::MemoryJournal;
 use payonce::operation::{GatewayRef, Operation, OperationKind, Target};
 use payonce::outcome::{Failed, FailureCategory, Outcome, Succeeded};
-use payonce::retry::RetryPolicy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,19 +17,6 @@ fn settled(amount: Option<&str>) -> Outcome {
     let mut failed = Failed::new(FailureCategory::Settled);
     failed.settled = amount.map(usd);
     Outcome::Failed(failed)
-}
-
-fn shop(gateway: &Arc<Scripted>) -> Payments {
-    Payments::builder()
-        .namespace("shop/test")
-        .gateway(Arc::<Scripted>::clone(gateway))
-        .journal(Arc::new(MemoryJournal::new()))
-        .policy(RetryPolicy {
-            attempts: 1,
-            ..RetryPolicy::default()
-        })
-        .build()
-        .unwrap()
 }
 
 /// Voids come too late, and refunds succeed.
@@ -53,7 +37,7 @@ fn kinds(gateway: &Scripted) -> Vec<OperationKind> {
 #[tokio::test]
 async fn a_void_alone_never_refunds() {
     let gateway = too_late(Some("15.00"));
-    let outcome = shop(&gateway).execute(&void()).await.unwrap();
+    let outcome = gateway.shop().execute(&void()).await.unwrap();
     assert_is(&outcome, "failed");
     assert_eq!(kinds(&gateway), [OperationKind::Void]);
 }
@@ -61,7 +45,7 @@ async fn a_void_alone_never_refunds() {
 #[tokio::test]
 async fn what_was_settled_meanwhile_is_given_back_once_however_often_it_is_cancelled() {
     let gateway = too_late(Some("15.00"));
-    let payments = shop(&gateway);
+    let payments = gateway.shop();
     for _ in 0..3 {
         assert_is(&payments.cancel(&void()).await.unwrap(), "succeeded");
     }
@@ -88,7 +72,7 @@ async fn a_void_that_worked_or_has_another_reason_is_not_followed_by_a_refund() 
             move |_| Ok(outcome.clone()),
             |_| Ok(Inquiry::Absent { consistent: false }),
         ));
-        assert_is(&shop(&gateway).cancel(&void()).await.unwrap(), word);
+        assert_is(&gateway.shop().cancel(&void()).await.unwrap(), word);
         assert_eq!(kinds(&gateway), [OperationKind::Void]);
     }
 }
@@ -107,7 +91,7 @@ async fn nothing_is_refunded_while_nobody_knows_what_became_of_the_void() {
             false => Err(Failure::maybe_executed(FailureKind::Timeout, "no answer either")),
         },
     ));
-    let payments = shop(&gateway);
+    let payments = gateway.shop();
     assert_is(&payments.cancel(&void()).await.unwrap(), "unknown");
     assert!(!kinds(&gateway).contains(&OperationKind::Refund));
     // The inquiry answers in the end: now it is known, and one refund follows.
@@ -127,7 +111,7 @@ async fn nothing_is_refunded_while_nobody_knows_what_became_of_the_void() {
 async fn only_a_void_can_be_cancelled_by_any_means() {
     let gateway = too_late(Some("15.00"));
     let charge = Operation::charge("order-1", usd("20.00")).unwrap();
-    let error = shop(&gateway).cancel(&charge).await.unwrap_err();
+    let error = gateway.shop().cancel(&charge).await.unwrap_err();
     assert!(matches!(error, payonce::Error::Invalid(_)), "{error:?}");
     assert!(gateway.sent().is_empty());
 }

@@ -1,14 +1,16 @@
 //! A gateway that a test writes as two functions, and that keeps what was sent.
 
 use async_trait::async_trait;
+use payonce::Payments;
 use payonce::failure::Failure;
 use payonce::gateway::{Gateway, Inquiry, Notification, NotificationError, Prepared, RawNotification, Refusal};
+use payonce::journal::MemoryJournal;
 use payonce::operation::{Operation, OperationKey, OperationKind};
 use payonce::outcome::Outcome;
 use payonce::record::{Instruction, Record};
-use payonce::retry::{Absence, Promise, SameKey};
+use payonce::retry::{Absence, Promise, RetryPolicy, SameKey};
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 type Send = dyn Fn(&Instruction) -> Result<Outcome, Failure> + std::marker::Send + Sync;
@@ -30,6 +32,20 @@ impl Scripted {
             inquire: Box::new(inquire),
             sent: Mutex::default(),
         }
+    }
+
+    /// A shop at it, with a journal in memory and one attempt a call.
+    pub(crate) fn shop(self: &Arc<Self>) -> Payments {
+        Payments::builder()
+            .namespace("shop/test")
+            .gateway(Arc::<Self>::clone(self))
+            .journal(Arc::new(MemoryJournal::new()))
+            .policy(RetryPolicy {
+                attempts: 1,
+                ..RetryPolicy::default()
+            })
+            .build()
+            .unwrap()
     }
 
     /// Every operation that was sent, in order.

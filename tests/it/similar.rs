@@ -5,10 +5,8 @@ use crate::shop::{assert_is, usd};
 use payonce::engine::Payments;
 use payonce::failure::{Failure, FailureKind};
 use payonce::gateway::Inquiry;
-use payonce::journal::MemoryJournal;
 use payonce::operation::{GatewayRef, Operation, Target};
 use payonce::outcome::{Outcome, Succeeded};
-use payonce::retry::RetryPolicy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,22 +32,9 @@ fn gateway(first_answers: bool) -> Arc<Scripted> {
     ))
 }
 
-fn shop(gateway: &Arc<Scripted>) -> Payments {
-    Payments::builder()
-        .namespace("shop/test")
-        .gateway(Arc::<Scripted>::clone(gateway))
-        .journal(Arc::new(MemoryJournal::new()))
-        .policy(RetryPolicy {
-            attempts: 1,
-            ..RetryPolicy::default()
-        })
-        .build()
-        .unwrap()
-}
-
 #[tokio::test]
 async fn the_only_one_that_it_can_be_is_believed() {
-    let payments = shop(&gateway(false));
+    let payments = gateway(false).shop();
     let outcome = payments.execute(&refund("r-1", "5.00", "INV1")).await.unwrap();
     assert_is(&outcome, "succeeded");
     assert_eq!(outcome.gateway_ref().unwrap().as_str(), "row-1");
@@ -57,7 +42,7 @@ async fn the_only_one_that_it_can_be_is_believed() {
 
 #[tokio::test]
 async fn one_that_has_its_own_operation_is_nobody_else_s() {
-    let payments = shop(&gateway(true));
+    let payments = gateway(true).shop();
     assert_is(
         &payments.execute(&refund("r-1", "5.00", "INV1")).await.unwrap(),
         "succeeded",
@@ -91,7 +76,7 @@ async fn all_unknown(payments: &Payments, refunds: &[Operation]) {
 #[tokio::test]
 async fn of_two_that_it_could_be_neither_gets_it() {
     let (gateway, open) = late_gateway();
-    let payments = shop(&gateway);
+    let payments = gateway.shop();
     let refunds = [refund("r-1", "5.00", "INV1"), refund("r-2", "5.00", "INV1")];
     all_unknown(&payments, &refunds).await;
     open();
@@ -103,7 +88,7 @@ async fn of_two_that_it_could_be_neither_gets_it() {
 #[tokio::test]
 async fn another_amount_or_another_payment_is_no_rival() {
     let (gateway, open) = late_gateway();
-    let payments = shop(&gateway);
+    let payments = gateway.shop();
     let ours = refund("r-3", "5.00", "INV1");
     let others = [refund("r-1", "6.00", "INV1"), refund("r-2", "5.00", "INV2")];
     all_unknown(&payments, &others).await;

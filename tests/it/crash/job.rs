@@ -6,7 +6,6 @@ use crate::wired::{MERCHANT, MERCHANT_SECRET, policy};
 use payonce::Payments;
 use payonce::clock::Clock;
 use payonce::gateway::stripe::{Stripe, StripeOptions};
-use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p};
 use payonce::money::{Currency, Money};
 use payonce::operation::{Operation, Target};
 use payonce::testing::Bank;
@@ -64,13 +63,11 @@ impl Job {
             .base_url(&doors.stripe)
             .transport(Arc::clone(&network))
             .clock(Arc::clone(&clock));
-        // Its keys are those of any fake.
-        let fake = FakeTwoC2p::start(Bank::new(), MERCHANT, MERCHANT_SECRET);
-        let keys = MaintenanceKeys::new(fake.merchant_private_key(), fake.gateway_certificate()).unwrap();
-        let twoc2p = TwoC2p::builder(MERCHANT, MERCHANT_SECRET)
+        // The keys of every fake are the same.
+        let twoc2p = FakeTwoC2p::start(Bank::new(), MERCHANT, MERCHANT_SECRET)
+            .account()
             .base_url(&doors.twoc2p)
             .maintenance_url(&doors.maintenance)
-            .maintenance_keys(keys)
             .transport(network)
             .clock(Arc::clone(&clock));
         let payments = Payments::builder()
@@ -98,7 +95,7 @@ impl Job {
         let charge = charge.with(StripeOptions::payment_method("pm_card_visa"));
         let on = |payment: &Operation| Target::Operation(self.payments.key(payment));
         let refund = Operation::refund("refund-1", usd("5.00"), on(&charge)).unwrap();
-        let part = Money::parse("25.00", Currency::THB).unwrap();
+        let part = Money::parse("30.00", Currency::THB).unwrap();
         let other = Operation::refund("refund-2", part, on(&self.page_order())).unwrap();
         let mut words = Vec::new();
         for operation in [charge, refund, other] {

@@ -107,7 +107,7 @@ impl Town {
             assert_eq!(bank.refunded("refund-1"), 1, "{context}: {bank:?}");
             assert_eq!(
                 bank.total(OperationKind::Refund, "INV7001"),
-                2500,
+                3000,
                 "{context}: {bank:?}"
             );
             assert!(bank.moved_twice().is_empty(), "{context}: {bank:?}");
@@ -126,7 +126,7 @@ async fn child_that_does_the_job() {
 
 /// Every point at every passing, until the job comes to its end without passing it once more.
 #[tokio::test]
-async fn a_job_that_is_killed_at_any_step_takes_effect_once() {
+async fn c76_a_job_that_is_killed_at_any_step_takes_effect_once() {
     for kind in stores::kinds() {
         let mut deaths = 0;
         for point in POINTS {
@@ -179,7 +179,7 @@ const LOSSES: [Fault; 6] = [
 /// Between the sending of a request and its answer, which is where no point of ours can be: the gateway has executed it
 /// and says nothing.
 #[tokio::test]
-async fn a_job_that_is_killed_while_it_waits_for_an_answer_takes_effect_once() {
+async fn c76_a_job_that_is_killed_while_it_waits_for_an_answer_takes_effect_once() {
     let stripe = ["POST /v1/payment_intents", "POST /v1/refunds"];
     let routes = stripe.into_iter().chain(["POST /PaymentAction/2.0/action"]);
     let kinds = stores::kinds();

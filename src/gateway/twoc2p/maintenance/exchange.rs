@@ -1,8 +1,9 @@
 //! One exchange: sealed, sent, opened, read, and held to what was asked.
 
+use super::Maintenance;
 use super::answer::PaymentStatus;
 use super::request::ProcessRequest;
-use super::{Maintenance, xml};
+use super::xml::{self, Element, XmlError};
 use crate::failure::{Failure, FailureKind};
 use crate::gateway::twoc2p::TwoC2p;
 use crate::gateway::twoc2p::codes::Class;
@@ -24,29 +25,28 @@ impl TwoC2p {
         request: &ProcessRequest,
         timeout: Option<Duration>,
     ) -> Result<PaymentStatus, Failure> {
-        let maintenance = self.configured()?;
-        let document = request
-            .xml(self, maintenance.refund_notify_url.as_deref())
-            .map_err(|error| Failure::not_executed(FailureKind::Unsupported, error.to_string()))?;
-        let answer = self
-            .exchange_sealed(&maintenance.url, document.as_bytes(), timeout)
-            .await?;
-        let unreadable = |what: &str| {
-            let detail = format!("2C2P's answer is authentic and {what}");
-            Failure::maybe_executed(FailureKind::Unreadable, detail).with_http_status(200)
-        };
-        let root = xml::parse(&answer).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
+        let document = request.xml(self, self.configured()?.refund_notify_url.as_deref());
+        let root = self.exchange_document(document, timeout).await?;
         let status = PaymentStatus::read(&root).ok_or_else(|| unreadable("another document than was asked for"))?;
         match self.difference(request, &status) {
             None => Ok(status),
             Some(what) => {
-                let failure = unreadable(&format!("names another {what}; its code is {}", status.explain()));
-                Err(match status.code.as_deref() {
-                    Some(code) => failure.with_code(scrub(code)),
-                    None => failure,
-                })
+                let what = format!("names another {what}; its code is {}", status.explain());
+                Err(about_another(&what, status.code.as_deref()))
             }
         }
+    }
+
+    /// Sends a document and reads the one that answers it, whatever it is about.
+    pub(super) async fn exchange_document(
+        &self,
+        document: Result<String, XmlError>,
+        timeout: Option<Duration>,
+    ) -> Result<Element, Failure> {
+        let url = &self.configured()?.url;
+        let document = document.map_err(|error| Failure::not_executed(FailureKind::Unsupported, error.to_string()))?;
+        let answer = self.exchange_sealed(url, document.as_bytes(), timeout).await?;
+        xml::parse(&answer).map_err(|error| unreadable(&format!("cannot be read: {error}")))
     }
 
     /// Sends `body` encrypted and signed, and opens the answer.
@@ -98,6 +98,20 @@ impl TwoC2p {
         // The amount of a question is that of the payment, which the answer is asked for.
         let asked = request.amount.filter(|_| succeeded && request.action.is_some())?;
         (status.amount(asked.currency()) != Some(asked)).then_some("amount")
+    }
+}
+
+/// The failure for an answer that 2C2P has made, and that says nothing about what was asked.
+pub(super) fn unreadable(what: &str) -> Failure {
+    let detail = format!("2C2P's answer is authentic and {what}");
+    Failure::maybe_executed(FailureKind::Unreadable, detail).with_http_status(200)
+}
+
+/// The same for one about another merchant, payment or plan, with its code.
+pub(super) fn about_another(what: &str, code: Option<&str>) -> Failure {
+    match code {
+        Some(code) => unreadable(what).with_code(scrub(code)),
+        None => unreadable(what),
     }
 }
 

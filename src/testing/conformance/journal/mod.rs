@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// use payonce::testing::conformance;
 /// use std::sync::Arc;
 ///
-/// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 /// # runtime.block_on(
 /// conformance::journal(|| async { Arc::new(MemoryJournal::new()) as Arc<dyn Journal> })
 /// # );
@@ -30,7 +30,7 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Panics
-/// When the journal breaks the contract, with the place of the check. Needs a tokio runtime; one with several threads
+/// When the journal breaks the contract, with the place of the check. Needs a tokio runtime with timers; one with several threads
 /// finds more.
 pub async fn journal<M, F>(make: M)
 where

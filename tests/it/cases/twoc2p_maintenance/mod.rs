@@ -2,7 +2,6 @@
 //! bytes on a socket. The fake's bank judges, and what it could open of the requests.
 
 mod bad_input;
-mod crashes;
 mod opinions;
 mod refunds;
 mod sealed;

@@ -21,8 +21,9 @@ pub use change::{PlanChange, PlanSchedule, PlanTerms};
 pub use date::{ChargeDate, ChargeDay};
 pub use plan::{PaymentPlan, PlanStatus};
 
+use super::exchange::{about_another, unreadable};
 use super::updates::{asked_for, no_name};
-use super::xml::{self, XmlError, XmlWriter};
+use super::xml::{XmlError, XmlWriter};
 use crate::failure::{Failure, FailureKind};
 use crate::gateway::twoc2p::TwoC2p;
 use crate::gateway::twoc2p::codes::{Api, Class};
@@ -145,27 +146,13 @@ impl TwoC2p {
         document: Result<String, XmlError>,
         timeout: Option<Duration>,
     ) -> Result<PaymentPlan, Failure> {
-        let unsent = |detail: String| Failure::not_executed(FailureKind::Unsupported, detail);
-        let missing = || unsent("the account has no maintenance keys".to_owned());
-        let maintenance = self.maintenance.as_ref().ok_or_else(missing)?;
-        let document = document.map_err(|error| unsent(error.to_string()))?;
-        let answer = self
-            .exchange_sealed(&maintenance.url, document.as_bytes(), timeout)
-            .await?;
-        let unreadable = |what: &str| {
-            let detail = format!("2C2P's answer is authentic and {what}");
-            Failure::maybe_executed(FailureKind::Unreadable, detail).with_http_status(200)
-        };
-        let root = xml::parse(&answer).map_err(|error| unreadable(&format!("cannot be read: {error}")))?;
+        let root = self.exchange_document(document, timeout).await?;
         let plan = PaymentPlan::read(&root).ok_or_else(|| unreadable("another document than was asked for"))?;
         match self.names_another(id, &plan) {
             None => Ok(plan),
             Some(what) => {
-                let failure = unreadable(&format!("names another {what}, or none"));
-                Err(match plan.code.as_deref() {
-                    Some(code) => failure.with_code(scrub(code)),
-                    None => failure,
-                })
+                let what = format!("names another {what}, or none");
+                Err(about_another(&what, plan.code.as_deref()))
             }
         }
     }

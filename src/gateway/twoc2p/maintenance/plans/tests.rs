@@ -432,7 +432,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        if let Ok(root) = xml::parse(&bytes) {
+        if let Ok(root) = crate::gateway::twoc2p::maintenance::xml::parse(&bytes) {
             let _ = PaymentPlan::read(&root);
         }
     }
