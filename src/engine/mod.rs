@@ -3,13 +3,14 @@
 mod cancel;
 mod execute;
 mod flights;
+mod prune;
 mod record;
 mod resolve;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::Error;
 use crate::gateway::Gateway;
-use crate::journal::{Journal, Wanted};
+use crate::journal::{Journal, Pruned, Wanted};
 use crate::operation::{Invalid, Namespace, Operation, OperationKey};
 use crate::outcome::Outcome;
 use crate::record::{HistoryLine, Record};
@@ -307,6 +308,20 @@ impl Payments {
     pub async fn review_queue(&self, limit: usize) -> Result<Vec<Record>, Error> {
         let namespace = self.inner.namespace.as_str().to_owned();
         Ok(self.inner.journal.find(&Wanted::InReview { namespace }, limit).await?)
+    }
+
+    /// Forgets operations that were settled or released longer than `older_than` ago, with their history, and events that
+    /// were seen before then; in small steps, between which others write. What is open, and what waits for a person, stays,
+    /// and so does whatever is younger than a day or than the memory of a gateway.
+    ///
+    /// **An operation that is called again after it was forgotten is a new one.** At a gateway that refuses identities for
+    /// ever (2C2P) the true result is found again; at one that has forgotten the key as well (Stripe) the money moves again.
+    /// So `older_than` is longer than anybody may call again: months.
+    ///
+    /// # Errors
+    /// [`Error::Journal`]; what was forgotten before it stays forgotten.
+    pub async fn prune(&self, older_than: Duration) -> Result<Pruned, Error> {
+        prune::prune(&self.inner, older_than).await
     }
 
     /// Refuses new operations and returns when those under way are over and recorded.

@@ -1,14 +1,14 @@
 //! A journal in memory: for tests, and for programs whose operations need not outlive the process.
 
 use super::row::Row;
-use super::{Journal, Replaced, Reservation, Wanted};
+use super::{Journal, Pruned, Replaced, Reservation, Wanted};
 use crate::clock::Timestamp;
 use crate::error::JournalError;
 use crate::operation::{OperationKey, OperationKind, Reference};
 use crate::record::{HistoryLine, Lease, Record, State};
 use async_trait::async_trait;
+use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,7 +25,8 @@ struct Tables {
     /// The index that makes two operations with one identity at a gateway impossible.
     identities: HashMap<Identity, OperationKey>,
     attempts: HashMap<Family, Vec<OperationKey>>,
-    events: HashSet<(Arc<str>, Arc<str>, String)>,
+    /// Namespace, gateway and id of the events that were seen, and when.
+    events: HashMap<(Arc<str>, Arc<str>, String), Timestamp>,
 }
 
 struct Entry {
@@ -40,6 +41,19 @@ type Identity = (Arc<str>, Arc<str>, Arc<str>);
 type Family = (Arc<str>, OperationKind, Reference);
 
 impl Tables {
+    /// As if the operation had never been.
+    fn forget(&mut self, key: OperationKey) {
+        let Some(entry) = self.operations.remove(&key) else {
+            return;
+        };
+        let record = entry.record;
+        self.identities.retain(|_, owner| *owner != key);
+        let family = (record.namespace, record.kind, record.reference);
+        if let Some(attempts) = self.attempts.get_mut(&family) {
+            attempts.retain(|attempt| *attempt != key);
+        }
+    }
+
     fn records(&self) -> impl Iterator<Item = &Record> {
         self.operations.values().map(|entry| &entry.record)
     }
@@ -140,7 +154,7 @@ impl Journal for MemoryJournal {
     ) -> Result<Replaced, JournalError> {
         let mut tables = self.tables();
         let event = event.map(|id| (Arc::clone(&next.namespace), Arc::clone(&next.gateway), id.to_owned()));
-        if event.as_ref().is_some_and(|event| tables.events.contains(event)) {
+        if event.as_ref().is_some_and(|event| tables.events.contains_key(event)) {
             return Ok(Replaced::Seen);
         }
         let Some(entry) = tables.operations.get_mut(&next.key) else {
@@ -151,7 +165,7 @@ impl Journal for MemoryJournal {
         }
         entry.record = Row::kept(next.clone());
         entry.history.push(line.clone());
-        tables.events.extend(event);
+        tables.events.extend(event.map(|event| (event, line.at)));
         Ok(Replaced::Stored)
     }
 
@@ -199,6 +213,36 @@ impl Journal for MemoryJournal {
             .get(&key)
             .map(|entry| entry.history.clone())
             .unwrap_or_default())
+    }
+
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError> {
+        let mut tables = self.tables();
+        let finished = |record: &Record| {
+            record
+                .finished_at()
+                .filter(|at| *record.namespace == *namespace && *at < before)
+        };
+        let mut old: Vec<_> = tables
+            .records()
+            .filter_map(|record| finished(record).map(|at| (at, record.key)))
+            .collect();
+        old.sort_unstable();
+        old.truncate(limit);
+        for (_, key) in &old {
+            tables.forget(*key);
+        }
+        let mut seen: Vec<_> = tables
+            .events
+            .iter()
+            .filter(|((event_namespace, _, _), at)| **event_namespace == *namespace && **at < before)
+            .map(|(event, at)| (*at, event.clone()))
+            .collect();
+        seen.sort_unstable();
+        seen.truncate(limit);
+        for (_, event) in &seen {
+            tables.events.remove(event);
+        }
+        Ok(Pruned::new(old.len(), seen.len()))
     }
 }
 

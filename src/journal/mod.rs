@@ -62,6 +62,29 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     /// The history of `key`, oldest line first.
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError>;
+
+    /// Forgets up to `limit` operations of `namespace` that last changed before `before`, with their history, and up to
+    /// `limit` events that were seen before then. The longest unchanged go first. What is open, and what
+    /// [waits for a person](Record::needs_review), stays.
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError>;
+}
+
+/// What [`Journal::prune`] has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pruned {
+    /// Operations, each with its history.
+    pub operations: usize,
+    /// Seen events.
+    pub events: usize,
+}
+
+impl Pruned {
+    /// So many of each.
+    #[must_use]
+    pub const fn new(operations: usize, events: usize) -> Self {
+        Self { operations, events }
+    }
 }
 
 /// What [`Journal::reserve`] did.

@@ -383,6 +383,12 @@ impl Record {
         }
     }
 
+    /// When it came to its end; `None` while it is open or waits for a person.
+    #[must_use]
+    pub fn finished_at(&self) -> Option<Timestamp> {
+        (!self.is_open() && !self.needs_review()).then_some(self.updated_at)
+    }
+
     /// The state in a word: `sending`, `released`, or that of the outcome.
     #[must_use]
     pub fn state_word(&self) -> &'static str {

@@ -24,6 +24,7 @@ mod jose_peer;
 mod journal_memory;
 mod journal_sqlite;
 mod localstripe;
+mod prune;
 mod puppet;
 mod reconcile;
 mod redaction;

@@ -5,7 +5,7 @@ mod schema;
 mod tables;
 mod threads;
 
-use super::{Journal, Replaced, Reservation, Wanted};
+use super::{Journal, Pruned, Replaced, Reservation, Wanted};
 use crate::clock::Timestamp;
 use crate::error::JournalError;
 use crate::operation::OperationKey;
@@ -166,5 +166,12 @@ impl Journal for SqliteJournal {
 
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError> {
         self.reader.ask(move |tables| tables.history(key)).await
+    }
+
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError> {
+        let namespace = namespace.to_owned();
+        self.writer
+            .ask(move |tables| tables.prune(&namespace, before, limit))
+            .await
     }
 }

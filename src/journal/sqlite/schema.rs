@@ -57,8 +57,13 @@ const VERSION_1: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What waits for a person can be found. Until now that was a conflict alone.
+/// What waits for a person can be found; until now that was a conflict alone. And what is over, by when it changed last.
 const VERSION_2: &str = "
+    ALTER TABLE operations ADD COLUMN finished_at INTEGER;
+    UPDATE operations SET finished_at = json_extract(row, '$.updated_at') WHERE open = 0 AND state <> 'conflict';
+    CREATE INDEX operations_finished ON operations (namespace, finished_at) WHERE finished_at IS NOT NULL;
+    CREATE INDEX events_seen ON events (namespace, seen_at);
+
     ALTER TABLE operations ADD COLUMN review INTEGER NOT NULL DEFAULT 0;
     UPDATE operations SET review = 1 WHERE state = 'conflict';
     CREATE INDEX operations_review ON operations (namespace, created_at) WHERE review = 1;

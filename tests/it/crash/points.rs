@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use payonce::clock::Timestamp;
 use payonce::error::JournalError;
 use payonce::failure::Failure;
-use payonce::journal::{Journal, Replaced, Reservation, Wanted};
+use payonce::journal::{Journal, Pruned, Replaced, Reservation, Wanted};
 use payonce::operation::OperationKey;
 use payonce::record::{HistoryLine, Lease, Record};
 use payonce::transport::{Request, Response, Transport};
@@ -127,6 +127,10 @@ impl Journal for Watched {
 
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError> {
         self.journal.history(key).await
+    }
+
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError> {
+        self.journal.prune(namespace, before, limit).await
     }
 }
 

@@ -4,7 +4,7 @@ use crate::shop::{Shop, assert_is, charge};
 use async_trait::async_trait;
 use payonce::clock::Timestamp;
 use payonce::error::JournalError;
-use payonce::journal::{Journal, MemoryJournal, Replaced, Reservation, Wanted};
+use payonce::journal::{Journal, MemoryJournal, Pruned, Replaced, Reservation, Wanted};
 use payonce::operation::OperationKey;
 use payonce::record::{HistoryLine, Lease, Record};
 use payonce::testing::MockGateway;
@@ -86,6 +86,10 @@ impl Journal for Faulty {
 
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError> {
         self.inner.history(key).await
+    }
+
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError> {
+        self.inner.prune(namespace, before, limit).await
     }
 }
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use payonce::clock::Timestamp;
 use payonce::error::JournalError;
 use payonce::journal::sqlite::SqliteJournal;
-use payonce::journal::{Journal, Replaced, Reservation, Wanted};
+use payonce::journal::{Journal, Pruned, Replaced, Reservation, Wanted};
 use payonce::operation::OperationKey;
 use payonce::outcome::{NextStep, Outcome, Pending};
 use payonce::record::{HistoryLine, Lease, Record};
@@ -125,6 +125,10 @@ impl Journal for InTurns {
 
     async fn history(&self, key: OperationKey) -> Result<Vec<HistoryLine>, JournalError> {
         self.next().history(key).await
+    }
+
+    async fn prune(&self, namespace: &str, before: Timestamp, limit: usize) -> Result<Pruned, JournalError> {
+        self.next().prune(namespace, before, limit).await
     }
 }
 

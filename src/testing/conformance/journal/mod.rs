@@ -3,6 +3,7 @@
 mod claim;
 mod dropped;
 mod find;
+mod prune;
 mod replace;
 mod reserve;
 mod rows;
@@ -64,6 +65,8 @@ where
     find::finds_the_attempts_of_an_operation(make().await).await;
     find::finds_what_is_open(make().await).await;
     find::finds_what_waits_for_a_person(make().await).await;
+    prune::forgets_what_is_over_and_old_in_small_steps(make().await).await;
+    prune::keeps_what_is_open_or_waits_for_a_person(make().await).await;
     dropped::leaves_the_old_or_the_new(make().await).await;
     dropped::reserves_whole_or_not_at_all(make().await).await;
     rows::survive_unchanged_in_every_state(make().await).await;
