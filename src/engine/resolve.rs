@@ -95,7 +95,7 @@ impl Inner {
     }
 
     /// Could what an inquiry found belong to another operation on the same payment? To the one that has its id, or to
-    /// one of the same amount whose own id nobody knows yet. An operation that is reserved after this was asked about
+    /// one of the same amount that nobody has decided about yet. An operation that is reserved after this was asked about
     /// cannot be it: what was found is older.
     async fn claimed_by_another(&self, record: &Record, found: &Outcome) -> Result<bool, JournalError> {
         let namespace = || record.namespace.to_string();
@@ -112,16 +112,21 @@ impl Inner {
             }
         }
         let open = Wanted::Open { namespace: namespace() };
-        let open = self.journal.find(&open, CLAIMANTS).await?;
-        if open.len() == CLAIMANTS {
-            return Ok(true);
+        let disputed = Wanted::InReview { namespace: namespace() };
+        let mut undecided = Vec::new();
+        for wanted in [open, disputed] {
+            let found = self.journal.find(&wanted, CLAIMANTS).await?;
+            if found.len() == CLAIMANTS {
+                return Ok(true);
+            }
+            undecided.extend(found);
         }
         let alike = |other: &Record| {
             let payments = other.target.as_ref().zip(record.target.as_ref());
             let same_payment = payments.is_none_or(|(theirs, ours)| theirs.is_same_payment(ours));
             same_payment && (other.kind, other.amount, &other.gateway) == (record.kind, record.amount, &record.gateway)
         };
-        Ok(others(open).any(|other| alike(&other)))
+        Ok(others(undecided).any(|other| alike(&other)))
     }
 
     fn not_found(&self, record: &Record, gateway: &Arc<dyn Gateway>, consistent: bool) -> Fact {

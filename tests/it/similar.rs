@@ -96,3 +96,25 @@ async fn another_amount_or_another_payment_is_no_rival() {
     open();
     assert_is(&payments.resolve(payments.key(&ours)).await.unwrap(), "succeeded");
 }
+
+#[tokio::test]
+async fn one_that_a_person_has_to_decide_about_may_own_it() {
+    let disputed = AtomicBool::new(true);
+    let gateway = Arc::new(Scripted::new(
+        move |_| match disputed.swap(false, Ordering::SeqCst) {
+            // Another amount than asked for, and no id.
+            true => Ok(Outcome::Succeeded(Succeeded::new(Some(usd("4.00"))))),
+            false => Err(Failure::maybe_executed(FailureKind::Timeout, "no answer")),
+        },
+        |_| Ok(Inquiry::Similar(given_back("row-1", "5.00"))),
+    ));
+    let payments = gateway.shop();
+    assert_is(
+        &payments.execute(&refund("r-1", "5.00", "INV1")).await.unwrap(),
+        "conflict",
+    );
+    assert_is(
+        &payments.execute(&refund("r-2", "5.00", "INV1")).await.unwrap(),
+        "unknown",
+    );
+}

@@ -13,10 +13,12 @@ use crate::transport::scrub;
 
 /// The token in a form that has one.
 pub(in crate::gateway::twoc2p) fn refund_notice_token(body: &[u8]) -> Option<String> {
-    if !body.starts_with(b"notifyResponse=") {
+    // JSON is the other kind of callback.
+    if body.trim_ascii_start().starts_with(b"{") {
         return None;
     }
-    let (_, token) = url::form_urlencoded::parse(body).next()?;
+    let mut fields = url::form_urlencoded::parse(body);
+    let (_, token) = fields.find(|(name, _)| name == "notifyResponse")?;
     Some(token.into_owned())
 }
 
