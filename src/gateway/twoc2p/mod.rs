@@ -17,6 +17,56 @@
 //! Voids, captures and refunds go through 2C2P's maintenance API: feature `twoc2p-maintenance`, and the account's
 //! `maintenance_keys`. Without them they are refused as unsupported. With them there are payment plans (`PlanChange`,
 //! `TwoC2p::payment_plan`) and stored cards (`StoredCardChange`, `TwoC2p::stored_card`, `CardStore`) as well.
+//!
+//! What an account needs, from the merchant portal: the merchant id and the secret key (a text, not to be decoded); for
+//! expiries the offset of the merchant's local time; the two addresses to which payer and callback come back. For the
+//! maintenance API the private key whose certificate was uploaded under *Merchant Public Keys*, and 2C2P's certificate
+//! from *2C2P Public Keys*, section JWE. Sandbox and production have different ones of each.
+#![cfg_attr(
+    all(feature = "twoc2p-maintenance", feature = "sqlite"),
+    doc = r#"
+```no_run
+use payonce::gateway::twoc2p::{MaintenanceKeys, TwoC2p};
+use payonce::journal::sqlite::SqliteJournal;
+use payonce::{Currency, Money, Operation, Payments, Target};
+use std::sync::Arc;
+
+# async fn shop() -> Result<(), Box<dyn std::error::Error>> {
+let keys = MaintenanceKeys::new(
+    std::fs::read_to_string("merchant-private-key.pem")?,
+    std::fs::read("2c2p.cer")?,
+)?;
+let account = TwoC2p::builder("JT01", std::env::var("TWOC2P_SECRET_KEY")?)
+    .sandbox()
+    .utc_offset_minutes(420)
+    .frontend_return_url("https://shop.example/2c2p/return")
+    .backend_return_url("https://shop.example/2c2p/callback")
+    .refund_notify_url("https://shop.example/2c2p/refund")
+    .maintenance_keys(keys)
+    .build()?;
+let payments = Payments::builder()
+    .namespace("shop-th/sandbox")
+    .gateway(Arc::new(account))
+    .journal(Arc::new(SqliteJournal::open("payments.sqlite")?))
+    .build()?;
+
+let order = Operation::charge("ORDER1001", Money::parse("2000.00", Currency::THB)?)?;
+let outcome = payments.execute(&order).await?;
+if let Some(page) = outcome.redirect() {
+    println!("send the browser to {} characters of address", page.expose().len());
+}
+// Settled, a part of it is given back: the refund has a number of its own.
+let refund = Operation::refund(
+    "REFUND1",
+    Money::parse("500.00", Currency::THB)?,
+    Target::Operation(payments.key(&order)),
+)?;
+let _ = payments.execute(&refund).await?;
+# Ok(())
+# }
+```
+"#
+)]
 
 mod amount;
 mod builder;
