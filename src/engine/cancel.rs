@@ -12,13 +12,25 @@ pub(super) async fn cancel(payments: &Payments, void: &Operation) -> Result<Outc
     let Some(target) = void.target().filter(|_| void.kind() == OperationKind::Void) else {
         return Err(Invalid::new("operation", "is not a void").into());
     };
-    let outcome = payments.execute(void).await?;
+    let outcome = still_so(payments, void, payments.execute(void).await?).await?;
     let Some(settled) = settled_meanwhile(&outcome) else {
         return Ok(outcome);
     };
     let refund = refund_instead(void, target.clone(), settled)?;
     info!(key = %payments.key(void), refund = %payments.key(&refund), "payonce.refunding_instead");
     payments.execute(&refund).await
+}
+
+/// A void that was refused while the payment was on its way to the acquirer, which no status showed: by now it may have
+/// arrived there. One look more, since nobody else would ever look at what has failed.
+async fn still_so(payments: &Payments, void: &Operation, outcome: Outcome) -> Result<Outcome, Error> {
+    if !matches!(outcome, Outcome::Failed(_)) || settled_meanwhile(&outcome).is_some() {
+        return Ok(outcome);
+    }
+    match payments.record(payments.key(void)).await? {
+        Some(record) => Ok(payments.inner().ask(Box::new(record)).await?.record.outcome()),
+        None => Ok(outcome),
+    }
 }
 
 /// How much there is to give back, where that is what the void failed for.

@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::gateway::{Gateway, Refusal};
 use crate::journal::{Replaced, Reservation};
 use crate::money::Money;
-use crate::operation::{Fingerprint, Invalid, Operation, OperationKey, Target};
+use crate::operation::{Fingerprint, Invalid, Operation, OperationKey, OperationKind, Target};
 use crate::outcome::{FailureCategory, Outcome, Unknown, UnknownReason};
 use crate::record::{Fact, HistoryLine, Intent, Lease, PaymentTarget, Record, Source, State};
 use crate::retry::{Decision, Schedule, Try, decide, may_send_again};
@@ -336,7 +336,7 @@ impl Call {
             self.sends += 1;
             debug!(key = %record.key, sends = record.sends, "payonce.sending");
             let failure = match self.plan.gateway.send(&instruction).await {
-                Ok(outcome) if record.maybe_executed && is_fresh_refusal(&outcome) => {
+                Ok(outcome) if record.maybe_executed && is_fresh_refusal(record.kind, &outcome) => {
                     let detail = "refused, after an earlier send that may have been executed";
                     let failure = Failure::maybe_executed(FailureKind::Duplicate, detail);
                     let stopped = "a refusal of this send says nothing of the one before";
@@ -554,9 +554,15 @@ impl Call {
 }
 
 /// Turned away at the door, and not out of the gateway's memory of this key: it is about this request alone.
-fn is_fresh_refusal(outcome: &Outcome) -> bool {
+fn is_fresh_refusal(kind: OperationKind, outcome: &Outcome) -> bool {
     let Outcome::Failed(failed) = outcome else {
         return false;
+    };
+    // A card is declined for good. That a payment can not be voided, captured or given back is about its state of the
+    // moment, in which an earlier send may have left it.
+    let acts_on_payment = match kind {
+        OperationKind::Capture | OperationKind::Void | OperationKind::Refund => true,
+        OperationKind::Charge | OperationKind::Authorize | OperationKind::Update => false,
     };
     let at_the_door = matches!(
         failed.category,
@@ -566,7 +572,8 @@ fn is_fresh_refusal(outcome: &Outcome) -> bool {
             | FailureCategory::NotSettled
             | FailureCategory::AlreadyDone
     );
-    at_the_door && !failed.evidence.replayed
+    let refused = at_the_door || (acts_on_payment && failed.category == FailureCategory::Declined);
+    refused && !failed.evidence.replayed
 }
 
 fn replayed(outcome: Outcome) -> Outcome {

@@ -233,6 +233,13 @@ impl Record {
                 self.settle(Outcome::Conflict(conflict));
                 false
             }
+            // Still failed, and now it can be said for what: the payment has gone on without the void.
+            State::Known(Outcome::Failed(_))
+                if source == Source::Inquiry && heard.category == FailureCategory::Settled =>
+            {
+                self.settle(Outcome::Failed(heard.clone()));
+                false
+            }
             State::Known(Outcome::Failed(_)) => false,
             State::Sending
             | State::Released

@@ -212,6 +212,25 @@ fn c22_while_the_page_is_open_a_failed_try_fails_nothing() {
 
 /// A refund that succeeded can fail later, and a failed one comes back only by an inquiry (C57).
 #[test]
+fn a_failure_can_be_told_more_of_by_an_inquiry_alone() {
+    let declined = in_state(&no_page(), "failed");
+    let mut settled = Failed::new(FailureCategory::Settled);
+    settled.settled = Some(Money::from_minor(1500, crate::money::Currency::THB));
+    for (source, expected) in [
+        (Source::Notification, FailureCategory::Declined),
+        (Source::Answer, FailureCategory::Declined),
+        (Source::Inquiry, FailureCategory::Settled),
+    ] {
+        let fact = Fact::Said(Outcome::Failed(settled.clone()));
+        let learned = declined.learn(&Observation::new(source, soon(), fact));
+        let Outcome::Failed(failed) = learned.record.outcome() else {
+            panic!("{:?}", learned.record)
+        };
+        assert_eq!((failed.category, learned.recorded), (expected, Recorded::Already));
+    }
+}
+
+#[test]
 fn c57_a_refund_can_fail_after_it_succeeded() {
     let mut refund = Sample::refund("shop", "refund-1").record();
     refund.payable_until = None;

@@ -3,5 +3,6 @@
 mod answers;
 mod clocks;
 mod failing_journal;
+mod maintenance;
 mod notifications;
 mod pages;
